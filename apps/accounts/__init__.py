@@ -1,0 +1,1 @@
+"""Accounts: workspaces, agents, teams, roles, widget sites and keys."""

@@ -1,0 +1,1 @@
+"""Conversations: what was said: models, the writer of durable events, outbox, selectors."""

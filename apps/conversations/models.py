@@ -1,0 +1,138 @@
+"""What was said: conversations, their append-only events, and the messages as they stand now.
+
+Only `log.py` writes events, messages and the counters of a conversation.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import Agent, Site, Team, Workspace
+from apps.customers.models import Customer
+from apps.stores.ids import new_id
+
+
+class Conversation(models.Model):
+    class Status(models.TextChoices):
+        OPEN = "open", "Open"
+        RESOLVED = "resolved", "Resolved"
+
+    class Owner(models.TextChoices):
+        ASSISTANT = "assistant", "Assistant"
+        QUEUE = "queue", "Queue"
+        AGENT = "agent", "Agent"
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    site = models.ForeignKey(Site, on_delete=models.CASCADE)
+    customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="conversations")
+    locale = models.CharField(max_length=16, default="en")
+    # Names this numbering: a client whose epoch differs reloads instead of resuming.
+    epoch = models.CharField(max_length=20, default=new_id, editable=False)
+    last_seq = models.PositiveBigIntegerField(default=0)
+    status = models.CharField(max_length=8, choices=Status.choices, default=Status.OPEN)
+    owner_kind = models.CharField(max_length=9, choices=Owner.choices, default=Owner.ASSISTANT)
+    owner_agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations")
+    owner_version = models.PositiveBigIntegerField(default=0)
+    owner_reason = models.CharField(max_length=16, blank=True)
+    team = models.ForeignKey(Team, on_delete=models.SET_NULL, null=True, blank=True)
+    waiting_since = models.DateTimeField(null=True, blank=True)
+    contact_email = models.EmailField(blank=True)
+    last_line = models.CharField(max_length=160, blank=True)
+    last_author = models.CharField(max_length=9, blank=True)
+    last_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    # The one live turn. The fence is minted here and only grows; a write with an older fence is refused.
+    turn = models.CharField(max_length=20, blank=True)
+    turn_part = models.PositiveIntegerField(default=0)
+    turn_place = models.PositiveBigIntegerField(default=0)
+    turn_question = models.PositiveBigIntegerField(default=0)
+    turn_process = models.CharField(max_length=20, blank=True)
+    fence = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["workspace", "status", "-last_at"], name="inbox_order"),
+            models.Index(fields=["customer", "-last_at"], name="customers_conversations"),
+            models.Index(fields=["turn"], condition=~Q(turn=""), name="live_turns"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["customer"], condition=Q(last_seq=0), name="one_empty_conversation_a_customer"
+            ),
+            models.CheckConstraint(
+                condition=Q(owner_kind="agent") | Q(owner_agent__isnull=True), name="only_agents_own_by_name"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.customer} · {self.last_line[:40]}"
+
+
+class Message(models.Model):
+    """A message as it stands now. `place` is where it is shown: its own number, or its turn's."""
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
+    place = models.PositiveBigIntegerField()
+    author = models.CharField(max_length=9)  # customer | assistant | agent
+    author_name = models.CharField(max_length=120, blank=True)
+    # Who named it: "customer:<id>" or "agent:<id>"; empty for the assistant.
+    sender = models.CharField(max_length=32, blank=True)
+    client_id = models.CharField(max_length=64, blank=True)
+    text = models.TextField()
+    state = models.CharField(max_length=12, default="complete")
+    sources = models.JSONField(default=list)
+    turn = models.CharField(max_length=20, blank=True)
+    part = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["conversation", "place"], name="one_message_a_place"),
+            models.UniqueConstraint(
+                fields=["sender", "client_id"], condition=~Q(sender=""), name="one_message_a_client_id"
+            ),
+            models.UniqueConstraint(fields=["turn", "part"], condition=~Q(turn=""), name="one_message_a_turn_part"),
+        ]
+        ordering = ["conversation", "place"]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class Event(models.Model):
+    """An append-only record: event `seq` of its conversation."""
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveBigIntegerField()
+    kind = models.CharField(max_length=16)
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, null=True, related_name="events")
+    payload = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["conversation", "seq"], name="one_event_a_seq")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.seq}"
+
+
+class OutboxItem(models.Model):
+    """An effect on the outside world, committed with its cause and delivered at least once by the worker.
+
+    The receiver drops repeats by `id`.
+    """
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
+    kind = models.CharField(max_length=32)
+    payload = models.JSONField(default=dict)
+    due_at = models.DateTimeField(db_index=True)
+    attempts = models.PositiveIntegerField(default=0)
+    done_at = models.DateTimeField(null=True, blank=True)
+    failure = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"

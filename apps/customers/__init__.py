@@ -1,0 +1,1 @@
+"""Customers: who is asking: identity, profile sources, orders, their copies in Redis."""

@@ -1,0 +1,81 @@
+"""What a model says while it answers, and what a turn tells its shell."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from apps.engine.types import Usage
+
+# ---------------------------------------------------------------- model → engine
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffCall:
+    """The model's structured action: a human should take over."""
+
+    reason: str
+    team: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The model ended properly. `finish` is stop, length, tool_calls or content_filter."""
+
+    finish: str
+    usage: Usage | None = None
+    endpoint: str = ""
+
+
+ModelEvent: TypeAlias = TextDelta | HandoffCall | Done
+OnModelEvent: TypeAlias = Callable[[ModelEvent], Awaitable[None]]
+
+# ---------------------------------------------------------------- engine → shell
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """What the assistant is doing before its first token: `order`, `knowledge` or `thinking`."""
+
+    activity: str
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffRequested:
+    reason: str  # rule | model
+    team: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    sources: tuple[tuple[str, str], ...]  # (title, url)
+    usage: Usage | None = None
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No model could answer. The customer reads an honest sentence and is offered a human."""
+
+    error: str
+
+
+TurnEvent: TypeAlias = Acting | Delta | Tagged | HandoffRequested | Finished | Failed
+Emit: TypeAlias = Callable[[TurnEvent], Awaitable[None]]

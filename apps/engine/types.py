@@ -1,0 +1,120 @@
+"""The values a turn works on. Frozen, framework-free; parsed once at the edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+ConversationId = NewType("ConversationId", str)
+TurnId = NewType("TurnId", str)
+SiteId = NewType("SiteId", str)
+CustomerId = NewType("CustomerId", str)
+
+AttributeValue = str | int | float | bool
+
+
+class Speaker(StrEnum):
+    CUSTOMER = "customer"
+    ASSISTANT = "assistant"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    speaker: Speaker
+    text: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order as the shop tells it. Dates are ISO days; `total` is formatted with its currency."""
+
+    number: str
+    status: str  # processing | shipped | in_transit | delivered | cancelled | returned
+    placed_on: str
+    items: tuple[str, ...] = ()
+    total: str = ""
+    carrier: str = ""
+    tracking: str = ""
+    eta: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    email: str = ""
+    tier: str = ""
+    attributes: dict[str, AttributeValue] = field(default_factory=dict)
+
+
+class FactsState(StrEnum):
+    WARM = "warm"  # read from the preloaded copy
+    COLD = "cold"  # fetched inside the turn
+    NONE = "none"  # a visitor, or the site has no source
+    UNAVAILABLE = "unavailable"  # the source did not answer in time
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the asker. An unverified visitor has neither profile nor orders."""
+
+    verified: bool
+    state: FactsState
+    profile: Profile | None = None
+    orders: tuple[Order, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of an article. `score` orders passages of one query and means nothing between queries.
+
+    `answerable` is the ranker's verdict that the passage really is about the question.
+    """
+
+    title: str
+    text: str
+    url: str
+    score: float
+    answerable: bool
+    locale: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """How the site's assistant presents itself."""
+
+    name: str
+    site_name: str
+    instructions: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: str  # system | user | assistant
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What a provider needs to answer. `messages` is the prompt; the rest is the same in structured form,
+    for the builtin provider, which has no language model.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    question: str
+    locale: str
+    facts: Facts
+    passages: tuple[Passage, ...]
+    teams: tuple[str, ...] = ()
+    max_output_tokens: int = 700
+    cache_key: str = ""

@@ -1,0 +1,1 @@
+"""Gateway: the socket edge: consumers and authentication. No models."""

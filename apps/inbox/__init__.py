@@ -1,0 +1,1 @@
+"""Inbox: humans: queue, assignment, presence, handoff."""

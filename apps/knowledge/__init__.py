@@ -1,0 +1,1 @@
+"""Knowledge: articles, chunking, ranking, resident index, embeddings."""

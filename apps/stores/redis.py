@@ -1,0 +1,24 @@
+"""The process's Redis client. Every call has a deadline; a caller says what happens without Redis."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+OPERATION_TIMEOUT_S = 1.0
+
+# What a caller may catch: the server is down, slow, full or restarting.
+Unreachable = (RedisError, OSError, TimeoutError)
+
+
+def connect() -> Redis:
+    """A client with a bounded pool; the owner closes it. Connects on first use."""
+    return Redis.from_url(
+        settings.REDIS_URL,
+        max_connections=100,
+        socket_timeout=OPERATION_TIMEOUT_S,
+        socket_connect_timeout=OPERATION_TIMEOUT_S,
+        health_check_interval=30,
+        decode_responses=False,
+    )

@@ -1,0 +1,1 @@
+"""Telemetry: every metric with its unit, and the stages of a turn."""

@@ -1,0 +1,1 @@
+"""Turns: the shell round the engine: supervisor, runner, fanout, preload."""

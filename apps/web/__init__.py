@@ -1,0 +1,1 @@
+"""Web: pages: dashboard shell, widget frame, loader, demo shop."""

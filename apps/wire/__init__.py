@@ -1,0 +1,1 @@
+"""Wire: frames, kinds, limits, close codes, group names. protocol.py is pure."""

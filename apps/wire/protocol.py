@@ -1,0 +1,646 @@
+"""Every frame, kind, version, limit and close code of the socket; parse and encode. Pure: no Django, no I/O.
+
+Client to server is JSON text. Server to client is JSON objects (`chatsvc.v1.json`) or MessagePack arrays
+(`chatsvc.v1.msgpack`): `[code, field, …]` in the order of the struct's fields, trailing nulls left off.
+Times are milliseconds since 1970 in UTC; offsets are UTF-16 code units, which is what JavaScript counts.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import IntEnum, StrEnum
+from typing import Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+T = TypeVar("T")
+
+JSON_SUBPROTOCOL: Final = "chatsvc.v1.json"
+MSGPACK_SUBPROTOCOL: Final = "chatsvc.v1.msgpack"
+SUBPROTOCOLS: Final = (MSGPACK_SUBPROTOCOL, JSON_SUBPROTOCOL)
+
+FRAME_LIMIT_BYTES: Final = 1024 * 1024
+TEXT_LIMIT_CHARACTERS: Final = 8_000
+CLIENT_ID_LIMIT: Final = 64
+HELLO_DEADLINE_S: Final = 5.0
+HEARTBEAT_S: Final = 30
+PAGE_EVENTS: Final = 50
+CATCH_UP_LIMIT: Final = 500
+DELTA_INTERVAL_S: Final = 0.05
+WATCH_INTERVAL_S: Final = 0.22
+
+
+class CloseCode(IntEnum):
+    """What a client does: see docs/protocol.md. 1012 means restarting: retry after a spread."""
+
+    RESTARTING = 1012
+    PROTOCOL = 4400
+    LOGIN_AGAIN = 4401
+    NEVER_RETRY = 4403
+    UNKNOWN_SUBPROTOCOL = 4406
+    ASLEEP = 4408
+    REPLACED = 4409
+    SLOW_DOWN = 4429
+
+
+class ErrorCode(StrEnum):
+    BAD_FRAME = "bad_frame"
+    UNKNOWN_TYPE = "unknown_type"
+    TOO_LONG = "too_long"
+    EMPTY_TEXT = "empty_text"
+    BAD_TEXT = "bad_text"
+    ID_REUSED = "id_reused"
+    NOT_FOUND = "not_found"
+    NOT_ALLOWED = "not_allowed"
+    ALREADY_TAKEN = "already_taken"
+    NOT_OWNER = "not_owner"
+    NOTHING_RUNNING = "nothing_running"
+    BAD_EMAIL = "bad_email"
+    BAD_TOKEN = "bad_token"  # noqa: S105 - an error code, not a credential
+    HELLO_MISSING = "hello_missing"
+    UNKNOWN_SUBPROTOCOL = "unknown_subprotocol"
+    SLOW_DOWN = "slow_down"
+    UNAVAILABLE = "unavailable"
+    RELOAD = "reload"  # the gap cannot be filled: fetch the state anew
+
+
+class OwnerKind(StrEnum):
+    ASSISTANT = "assistant"
+    QUEUE = "queue"
+    AGENT = "agent"
+
+
+class MessageState(StrEnum):
+    COMPLETE = "complete"
+    STOPPED = "stopped"  # the customer pressed stop
+    TAKEN_OVER = "taken_over"  # a human took the conversation mid-answer
+    INTERRUPTED = "interrupted"  # the process or the model broke off; a further part may follow
+    REMOVED = "removed"
+
+
+class EventKind(StrEnum):
+    MESSAGE = "message"
+    MESSAGE_REMOVED = "message_removed"
+    TURN_OPENED = "turn_opened"
+    OWNER = "owner"
+    STATUS = "status"
+    CONTACT = "contact"
+    HIDDEN = "hidden"  # keeps the numbering whole where the reader may not see the event
+
+
+class TurnEnd(StrEnum):
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    SUPERSEDED = "superseded"
+    TAKEN_OVER = "taken_over"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+# ---------------------------------------------------------------- shared shapes
+
+
+class Source(Struct, frozen=True, omit_defaults=True):
+    """An article behind an answer."""
+
+    title: str
+    url: str = ""
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """A message as it stands now. `place` orders the screen and never changes."""
+
+    id: str
+    place: int
+    author: str  # customer | assistant | agent
+    name: str
+    text: str
+    at: int
+    state: MessageState = MessageState.COMPLETE
+    client_id: str | None = None  # as the sender named it
+    turn: str | None = None
+    part: int | None = None
+    sources: tuple[Source, ...] = ()
+
+
+class Owner(Struct, frozen=True, omit_defaults=True):
+    kind: OwnerKind
+    name: str = ""
+    agent: str | None = None
+    reason: str = ""  # button | rule | model | agent | failure
+    team: str | None = None
+    version: int = 0
+
+
+class LiveTurn(Struct, frozen=True, omit_defaults=True):
+    """A turn in progress, with all of its text so far."""
+
+    turn: str
+    part: int
+    handle: int
+    place: int
+    text: str = ""
+    activity: str = ""
+    subject: str = ""
+
+
+class Summary(Struct, frozen=True, omit_defaults=True):
+    """A conversation in a list."""
+
+    id: str
+    status: str
+    last_line: str
+    at: int
+    owner: Owner
+
+
+class Availability(Struct, frozen=True, omit_defaults=True):
+    """Whether a human can answer, and if not, when."""
+
+    online: bool
+    opens_at: int | None = None
+    hours: tuple[str, ...] = ()  # seven entries from Monday, "09:00-17:30" or ""
+    timezone: str = "UTC"
+
+
+class OrderView(Struct, frozen=True, omit_defaults=True):
+    number: str
+    status: str
+    placed_on: str
+    items: tuple[str, ...] = ()
+    total: str = ""
+    carrier: str = ""
+    tracking: str = ""
+    eta: str = ""
+
+
+class Panel(Struct, frozen=True, omit_defaults=True):
+    """What an agent sees beside the conversation."""
+
+    customer: str
+    name: str
+    verified: bool
+    email: str = ""
+    attributes: dict[str, str] = {}
+    orders: tuple[OrderView, ...] = ()
+    earlier: tuple[Summary, ...] = ()
+    facts_state: str = "none"  # warm | cold | none | unavailable
+
+
+class InboxRow(Struct, frozen=True, omit_defaults=True):
+    conversation: str
+    seq: int
+    customer: str
+    verified: bool
+    status: str
+    owner: Owner
+    last_line: str
+    last_author: str
+    at: int
+    locale: str
+    site: str
+    waiting_since: int | None = None  # since when a human is owed an answer
+
+
+class AgentView(Struct, frozen=True, omit_defaults=True):
+    id: str
+    name: str
+    online: bool
+    teams: tuple[str, ...] = ()
+
+
+class Stage(Struct, frozen=True, omit_defaults=True):
+    """One bar of the waterfall: milliseconds from the receipt of the question."""
+
+    name: str
+    start_ms: float
+    ms: float
+    note: str = ""
+
+
+# ---------------------------------------------------------------- server → client
+
+
+class Event(Struct, frozen=True, omit_defaults=True, tag="event"):
+    """A durable event, by its number in the conversation."""
+
+    conversation: str
+    seq: int
+    kind: EventKind
+    at: int
+    message: Message | None = None
+    owner: Owner | None = None
+    status: str | None = None  # open | resolved
+    turn: str | None = None  # turn_opened only
+    part: int | None = None
+
+
+class Page(Struct, frozen=True, omit_defaults=True):
+    """Events in screen order. Applying it brings the reader to `upto` exactly.
+
+    A message is given once, as it stands now, at its place. `earlier` says whether older pages exist.
+    """
+
+    conversation: str
+    epoch: str
+    upto: int
+    events: tuple[Event, ...]
+    earlier: bool = False
+
+
+class Delta(Struct, frozen=True, omit_defaults=True, tag="delta"):
+    """More text of the live turn `handle`, starting at `offset` UTF-16 code units."""
+
+    handle: int
+    offset: int
+    text: str
+    conversation: str | None = None  # agents only: a customer's socket carries one conversation
+
+
+class Pong(Struct, frozen=True, omit_defaults=True, tag="pong"):
+    pass
+
+
+class Ack(Struct, frozen=True, omit_defaults=True, tag="ack"):
+    """The message or action with this client id is stored; `seq` is its number."""
+
+    id: str
+    seq: int
+    conversation: str
+    at: int
+
+
+class Refused(Struct, frozen=True, omit_defaults=True, tag="refused"):
+    """Nothing was changed by the client's frame of type `of` with this id."""
+
+    code: ErrorCode
+    message: str
+    id: str | None = None
+    of: str | None = None
+    retry_after_s: float | None = None
+    conversation: str | None = None
+
+
+class TurnStarted(Struct, frozen=True, omit_defaults=True, tag="turn.started"):
+    conversation: str
+    turn: str
+    part: int
+    handle: int
+    place: int
+
+
+class Activity(Struct, frozen=True, omit_defaults=True, tag="turn.activity"):
+    """What the assistant is doing before its first token: `order` with its number, `knowledge`, `thinking`."""
+
+    handle: int
+    activity: str
+    subject: str = ""
+    conversation: str | None = None
+
+
+class TurnEnded(Struct, frozen=True, omit_defaults=True, tag="turn.ended"):
+    """No delta of this handle follows. The durable message, where text was kept, comes as an event."""
+
+    handle: int
+    end: TurnEnd
+    conversation: str | None = None
+    length: int = 0  # UTF-16 code units kept
+
+
+class Typing(Struct, frozen=True, omit_defaults=True, tag="typing"):
+    conversation: str
+    author: str
+    name: str = ""
+    on: bool = True
+
+
+class Queue(Struct, frozen=True, omit_defaults=True, tag="queue"):
+    """Where a waiting customer stands."""
+
+    conversation: str
+    position: int
+    availability: Availability
+
+
+class Welcome(Struct, frozen=True, omit_defaults=True, tag="welcome"):
+    """The answer to a customer's hello, and to opening or starting a conversation."""
+
+    conversation: str
+    customer: str
+    name: str
+    verified: bool
+    status: str
+    owner: Owner
+    page: Page
+    assistant: bool
+    availability: Availability
+    heartbeat_s: int
+    now: int
+    live: LiveTurn | None = None
+    queue_position: int | None = None
+    contact: bool = False  # an address was left
+    trace: str = ""
+
+
+class History(Struct, frozen=True, omit_defaults=True, tag="history"):
+    """The answer to history.fetch and to a resume."""
+
+    page: Page
+    after: int | None = None  # a gap fetch: events with seq > after
+    before: int | None = None  # an older page: places < before
+    live: LiveTurn | None = None
+
+
+class Conversations(Struct, frozen=True, omit_defaults=True, tag="conversations"):
+    items: tuple[Summary, ...]
+
+
+class Inbox(Struct, frozen=True, omit_defaults=True, tag="inbox"):
+    """The answer to an agent's hello: everything open that this agent may see."""
+
+    me: AgentView
+    rows: tuple[InboxRow, ...]
+    agents: tuple[AgentView, ...]
+    heartbeat_s: int
+    now: int
+    revision: int = 0
+
+
+class InboxChanged(Struct, frozen=True, omit_defaults=True, tag="inbox.row"):
+    """A row as it stands now. Older than the one shown (by `seq`) means: drop it."""
+
+    row: InboxRow
+
+
+class Watching(Struct, frozen=True, omit_defaults=True, tag="watching"):
+    """The answer to conversation.watch: the whole state of one conversation for an agent."""
+
+    row: InboxRow
+    page: Page
+    panel: Panel
+    live: LiveTurn | None = None
+    stages: tuple[Stage, ...] = ()
+    marks: dict[str, str] = {}
+
+
+class Waterfall(Struct, frozen=True, omit_defaults=True, tag="waterfall"):
+    """Stages of the last turn; `marks` says what was warm, such as {"profile": "warm"}."""
+
+    conversation: str
+    turn: str
+    stages: tuple[Stage, ...]
+    marks: dict[str, str] = {}
+
+
+class Presence(Struct, frozen=True, omit_defaults=True, tag="presence"):
+    agents: tuple[AgentView, ...]
+
+
+class PanelChanged(Struct, frozen=True, omit_defaults=True, tag="panel"):
+    conversation: str
+    panel: Panel
+
+
+ServerFrame: TypeAlias = (
+    Event | Delta | Pong | Ack | Refused | TurnStarted | Activity | TurnEnded | Typing | Queue | Welcome | History
+    | Conversations | Inbox | InboxChanged | Watching | Waterfall | Presence | PanelChanged
+)
+
+# The first element of a MessagePack frame. Numbers are never reused.
+CODES: Final[dict[type[Struct], int]] = {
+    Event: 1, Delta: 2, Pong: 3, Ack: 4, Refused: 5, TurnStarted: 6, Activity: 7, TurnEnded: 8, Typing: 9,
+    Queue: 10, Welcome: 11, History: 12, Conversations: 13, Inbox: 14, InboxChanged: 15, Watching: 16,
+    Waterfall: 17, Presence: 18, PanelChanged: 19,
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- client → server
+
+
+class ClientFrame(Struct, frozen=True, tag_field="type"):
+    pass
+
+
+class Hello(ClientFrame, tag="hello"):
+    """Must be the first frame. Customers give a token; agents are known by their session.
+
+    `conversation`, `epoch`, `seq` resume: the page then holds only what came after `seq`,
+    or a full first page when the epoch differs or the gap is longer than CATCH_UP_LIMIT.
+    """
+
+    token: str = ""
+    identity: str = ""  # the site's signed JWT of a known customer
+    locale: str = "en"
+    conversation: str | None = None
+    epoch: str | None = None
+    seq: int | None = None
+
+
+class Ping(ClientFrame, tag="ping"):
+    pass
+
+
+class Send(ClientFrame, tag="message.send"):
+    id: str
+    conversation: str
+    text: str
+
+
+class Stop(ClientFrame, tag="turn.stop"):
+    """Ends the live turn and keeps the text up to `painted` UTF-16 code units."""
+
+    conversation: str
+    turn: str
+    painted: int
+
+
+class RequestHandoff(ClientFrame, tag="handoff.request"):
+    id: str
+    conversation: str
+
+
+class LeaveContact(ClientFrame, tag="contact.leave"):
+    id: str
+    conversation: str
+    email: str
+
+
+class SetTyping(ClientFrame, tag="typing.set"):
+    conversation: str
+    on: bool
+
+
+class FetchHistory(ClientFrame, tag="history.fetch"):
+    """`after` fills a gap by seq; `before` asks for the page of places before it; exactly one is given."""
+
+    conversation: str
+    after: int | None = None
+    before: int | None = None
+
+
+class NewConversation(ClientFrame, tag="conversation.new"):
+    pass
+
+
+class OpenConversation(ClientFrame, tag="conversation.open"):
+    conversation: str
+
+
+class ListConversations(ClientFrame, tag="conversation.list"):
+    pass
+
+
+class Watch(ClientFrame, tag="conversation.watch"):
+    """Agents: show this conversation live. Replaces the one watched before; null watches nothing."""
+
+    conversation: str | None
+
+
+class Take(ClientFrame, tag="conversation.take"):
+    id: str
+    conversation: str
+
+
+class HandBack(ClientFrame, tag="conversation.hand_back"):
+    id: str
+    conversation: str
+
+
+class Resolve(ClientFrame, tag="conversation.resolve"):
+    id: str
+    conversation: str
+
+
+class Reopen(ClientFrame, tag="conversation.reopen"):
+    id: str
+    conversation: str
+
+
+class SetPresence(ClientFrame, tag="presence.set"):
+    online: bool
+
+
+CustomerFrame: TypeAlias = (
+    Hello | Ping | Send | Stop | RequestHandoff | LeaveContact | SetTyping | FetchHistory | NewConversation
+    | OpenConversation | ListConversations
+)
+AgentFrame: TypeAlias = (
+    Hello | Ping | Send | SetTyping | FetchHistory | Watch | Take | HandBack | Resolve | Reopen | SetPresence
+)
+
+
+class FrameError(Exception):
+    """A client frame that cannot be accepted. The socket lives; nothing was changed."""
+
+    def __init__(self, code: ErrorCode, message: str, frame_id: str | None = None, of: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.frame_id = frame_id
+        self.of = of
+
+    def as_frame(self) -> Refused:
+        return Refused(code=self.code, message=self.message, id=self.frame_id, of=self.of)
+
+
+_customer = msgspec.json.Decoder(CustomerFrame)
+_agent = msgspec.json.Decoder(AgentFrame)
+
+
+def parse_customer(text: str) -> CustomerFrame:
+    """One customer frame. Raises `FrameError`, naming the frame's id and type where they can be read."""
+    return _parse(_customer, text)
+
+
+def parse_agent(text: str) -> AgentFrame:
+    """One agent frame. Raises `FrameError`."""
+    return _parse(_agent, text)
+
+
+def clean_text(text: str, frame_id: str | None = None, of: str | None = None) -> str:
+    """The text as stored. Raises `FrameError` for NUL, lone surrogates, emptiness and excess length."""
+    if len(text) > TEXT_LIMIT_CHARACTERS:
+        limit = f"{TEXT_LIMIT_CHARACTERS:,} characters at most; this has {len(text):,}"
+        raise FrameError(ErrorCode.TOO_LONG, limit, frame_id, of)
+    if "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        raise FrameError(ErrorCode.BAD_TEXT, "the text holds characters that cannot be stored", frame_id, of)
+    if not text.translate(_INVISIBLE).strip():
+        raise FrameError(ErrorCode.EMPTY_TEXT, "there is nothing to send", frame_id, of)
+    return text.strip()
+
+
+# Zero-width and formatting characters: a text of these alone shows nothing.
+_INVISIBLE = dict.fromkeys(
+    [0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0]
+    + list(range(0x200B, 0x2010)) + list(range(0x202A, 0x202F)) + list(range(0x2060, 0x2070))
+    + list(range(0xFE00, 0xFE10))
+)  # fmt: skip
+
+
+def utf16_length(text: str) -> int:
+    """Length in UTF-16 code units."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def utf16_prefix(text: str, units: int) -> str:
+    """The longest prefix of at most `units` UTF-16 code units that splits no character."""
+    taken = 0
+    for index, character in enumerate(text):
+        taken += 2 if character > "\uffff" else 1
+        if taken > units:
+            return text[:index]
+    return text
+
+
+_json = msgspec.json.Encoder()
+_msgpack = msgspec.msgpack.Encoder()
+
+
+def encode_json(frame: ServerFrame) -> str:
+    return _json.encode(frame).decode()
+
+
+def encode_msgpack(frame: ServerFrame) -> bytes:
+    values: list[object] = [CODES[type(frame)], *msgspec.structs.astuple(frame)]
+    while values[-1] is None:
+        values.pop()
+    return _msgpack.encode(values)
+
+
+def fields_by_code() -> dict[int, tuple[str, tuple[str, ...]]]:
+    """Code → (type, field names): what the JavaScript mirror must say too."""
+    return {
+        code: (str(frame.__struct_config__.tag), tuple(frame.__struct_fields__)) for frame, code in CODES.items()
+    }
+
+
+def _parse(decoder: msgspec.json.Decoder[T], text: str) -> T:
+    if len(text) > FRAME_LIMIT_BYTES:
+        raise FrameError(ErrorCode.TOO_LONG, "the frame is larger than 1 MiB")
+    try:
+        return _checked(decoder.decode(text))
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise _explained(text, error) from error
+
+
+def _checked(frame: T) -> T:
+    frame_id = getattr(frame, "id", None)
+    if frame_id is not None and not 0 < len(frame_id) <= CLIENT_ID_LIMIT:
+        raise FrameError(ErrorCode.BAD_FRAME, f"an id has 1 to {CLIENT_ID_LIMIT} characters")
+    return frame
+
+
+def _explained(text: str, error: Exception) -> FrameError:
+    # The standard library reads what msgspec refuses (lone surrogates), so the sender learns which frame failed.
+    try:
+        read = json.loads(text)
+    except ValueError:
+        read = None
+    if not isinstance(read, dict) or not isinstance(read.get("type"), str):
+        return FrameError(ErrorCode.BAD_FRAME, "the frame is not a JSON object with a type")
+    frame_id = read["id"] if isinstance(read.get("id"), str) else None
+    if "surrogate" in str(error) or isinstance(error, UnicodeEncodeError):
+        return FrameError(ErrorCode.BAD_TEXT, "the text holds characters that cannot be stored", frame_id, read["type"])
+    unknown = "$.type" in str(error)
+    return FrameError(ErrorCode.UNKNOWN_TYPE if unknown else ErrorCode.BAD_FRAME, str(error), frame_id, read["type"])

@@ -1,0 +1,85 @@
+"""Reads the environment and `.env` once, typed. The only place that touches `os.environ`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+
+
+class SettingError(Exception):
+    """A setting is missing or out of range; the message says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Deployment settings. Every field names its variable; see `.env` for the generated values."""
+
+    secret_key: str  # SECRET_KEY
+    demo: bool  # CHATSVC_DEMO: seed the demo workspace and serve the demo shop
+    bind_host: str  # CHATSVC_BIND, host part
+    bind_port: int  # CHATSVC_BIND, port part, 1-65535
+    var_dir: Path  # CHATSVC_VAR: database, Redis files, logs and locks of this checkout
+    database_url: str  # DATABASE_URL; SQLite under var_dir by default
+    redis_url: str  # REDIS_URL; the embedded Redis by default
+    allowed_hosts: tuple[str, ...]  # ALLOWED_HOSTS, comma-separated
+    trusted_origins: tuple[str, ...]  # TRUSTED_ORIGINS, comma-separated, with scheme
+    llm_base_url: str  # LLM_BASE_URL; empty means the builtin answers
+    llm_api_key: str  # LLM_API_KEY
+    llm_model: str  # LLM_MODEL
+    fsync: bool  # DURABILITY=full waits for the disk at each commit; normal survives a crash of us, not of power
+
+
+def read_environment(variables: dict[str, str] | None = None) -> Environment:
+    """Environment variables win over `.env`. Raises `SettingError` with one clear line."""
+    values = {**_dotenv(BASE_DIR / ".env"), **(dict(os.environ) if variables is None else variables)}
+    host, port = _bind(values.get("CHATSVC_BIND", "127.0.0.1:8000"))
+    var_dir = Path(values.get("CHATSVC_VAR", str(BASE_DIR / "var")))
+    return Environment(
+        secret_key=_secret(values.get("SECRET_KEY", "")),
+        demo=values.get("CHATSVC_DEMO", "0") == "1",
+        bind_host=host,
+        bind_port=port,
+        var_dir=var_dir,
+        database_url=values.get("DATABASE_URL") or f"sqlite:///{var_dir / 'chatsvc.sqlite3'}",
+        redis_url=values.get("REDIS_URL") or f"unix://{var_dir / 'redis.sock'}",
+        allowed_hosts=_listed(values.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")),
+        trusted_origins=_listed(values.get("TRUSTED_ORIGINS", "")),
+        llm_base_url=values.get("LLM_BASE_URL", "").rstrip("/"),
+        llm_api_key=values.get("LLM_API_KEY", ""),
+        llm_model=values.get("LLM_MODEL", ""),
+        fsync=_durability(values.get("DURABILITY", "normal")),
+    )
+
+
+def _dotenv(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _secret(value: str) -> str:
+    if len(value) < 32:
+        raise SettingError("SECRET_KEY is missing or shorter than 32 characters: `make run` generates one in .env")
+    return value
+
+
+def _bind(value: str) -> tuple[str, int]:
+    host, _, port = value.rpartition(":")
+    if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise SettingError(f"CHATSVC_BIND is {value!r}: write HOST:PORT, such as 127.0.0.1:8000")
+    return host.strip("[]"), int(port)
+
+
+def _listed(value: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in value.split(",") if item.strip())
+
+
+def _durability(value: str) -> bool:
+    if value not in ("normal", "full"):
+        raise SettingError(f"DURABILITY is {value!r}: write normal or full")
+    return value == "full"

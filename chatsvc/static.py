@@ -1,0 +1,7 @@
+"""Static storage: hashed names, also inside ES module imports, so that a deploy never mixes old and new modules."""
+
+from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
+
+
+class ModuleManifestStorage(ManifestStaticFilesStorage):
+    support_js_module_import_aggregation = True
