@@ -19,6 +19,7 @@ DEMO = ENVIRONMENT.demo
 
 INSTALLED_APPS = [
     "daphne",
+    "chatsvc",
     "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -95,17 +96,24 @@ DATABASES = {"default": _database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = ENVIRONMENT.redis_url
-_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://") if REDIS_URL.startswith("unix://") else REDIS_URL
+_BROKER_URL = (
+    REDIS_URL.replace("unix://", "redis+socket://") if REDIS_URL.startswith("unix://") else REDIS_URL
+)
 
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         # redis-py >= 8 ends an idle blocking read after 5 s unless told otherwise.
-        "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": None, "max_connections": 1000}], "prefix": "chatsvc"},
+        "CONFIG": {
+            "hosts": [{"address": REDIS_URL, "socket_timeout": None, "max_connections": 1000}],
+            "prefix": "chatsvc",
+        },
     },
 }
 
 CELERY_BROKER_URL = _BROKER_URL
+# Workers log as the web process does.
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

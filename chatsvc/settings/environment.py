@@ -29,13 +29,15 @@ class Environment:
     llm_base_url: str  # LLM_BASE_URL; empty means the builtin answers
     llm_api_key: str  # LLM_API_KEY
     llm_model: str  # LLM_MODEL
-    fsync: bool  # DURABILITY=full waits for the disk at each commit; normal survives a crash of us, not of power
+    fsync: (
+        bool  # DURABILITY=full waits for the disk at each commit; normal survives a crash of us, not of power
+    )
 
 
 def read_environment(variables: dict[str, str] | None = None) -> Environment:
     """Environment variables win over `.env`. Raises `SettingError` with one clear line."""
     values = {**_dotenv(BASE_DIR / ".env"), **(dict(os.environ) if variables is None else variables)}
-    host, port = _bind(values.get("CHATSVC_BIND", "127.0.0.1:8000"))
+    host, port = parse_bind(values.get("CHATSVC_BIND", "127.0.0.1:8000"))
     var_dir = Path(values.get("CHATSVC_VAR", str(BASE_DIR / "var")))
     return Environment(
         secret_key=_secret(values.get("SECRET_KEY", "")),
@@ -64,14 +66,17 @@ def _dotenv(path: Path) -> dict[str, str]:
 
 def _secret(value: str) -> str:
     if len(value) < 32:
-        raise SettingError("SECRET_KEY is missing or shorter than 32 characters: `make run` generates one in .env")
+        raise SettingError(
+            "SECRET_KEY is missing or shorter than 32 characters: `make run` generates one in .env"
+        )
     return value
 
 
-def _bind(value: str) -> tuple[str, int]:
+def parse_bind(value: str) -> tuple[str, int]:
+    """HOST and port of HOST:PORT. Raises `SettingError`."""
     host, _, port = value.rpartition(":")
     if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
-        raise SettingError(f"CHATSVC_BIND is {value!r}: write HOST:PORT, such as 127.0.0.1:8000")
+        raise SettingError(f"the address to listen on is {value!r}: write HOST:PORT, such as 127.0.0.1:8000")
     return host.strip("[]"), int(port)
 
 

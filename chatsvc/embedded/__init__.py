@@ -1,0 +1,1 @@
+"""`make run`: one supervisor owns a checkout's services. Never imported by an application."""

@@ -1,0 +1,212 @@
+"""daphne inside the owner: the process's one server, its limits, and its orderly end.
+
+Nothing of the product lives here. What daphne 4.2 leaves open is overridden below, each with its reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import signal
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import daphne.server as daphne_server  # must be the first import of Twisted: it installs the asyncio reactor
+from daphne.http_protocol import WebRequest
+from daphne.ws_protocol import WebSocketProtocol
+from twisted.internet.defer import Deferred
+
+from apps.wire.protocol import FRAME_LIMIT_BYTES, CloseCode
+
+UNSENT_LIMIT_BYTES = 1024 * 1024
+BODY_LIMIT_BYTES = 8 * 1024 * 1024
+HTTP_TIMEOUT_S = 60
+# After the turns: what a client has to answer a close frame, and a last response to reach it.
+FAREWELL_S = 0.5
+
+
+class Owner(Protocol):
+    """Who holds the process's connections, residents and tasks."""
+
+    async def start(self) -> None:
+        """Opens and loads everything; the port listens only after it returns."""
+
+    async def drain(self, grace_s: float) -> None:
+        """Lets running turns finish, ends the rest after `grace_s`, and closes what `start` opened."""
+
+
+def serve(application: Any, owner: Owner, host: str, port: int, *, drain_s: float) -> int:
+    """Serves until SIGTERM or SIGINT and returns the exit code. Raises what `owner.start` raises."""
+    loop = daphne_server.twisted_loop
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(owner.start())
+    server = OwnedServer(application, owner, host, port, drain_s=drain_s)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.end)
+    server.run()
+    return 1 if server.failed else 0
+
+
+class OwnedServer(daphne_server.Server):  # type: ignore[misc]  # daphne has no types
+    """daphne's server with an end: stop accepting, 1012 to every socket, wait for the owner, stop."""
+
+    def __init__(self, application: Any, owner: Owner, host: str, port: int, *, drain_s: float) -> None:
+        super().__init__(
+            application,
+            endpoints=[_endpoint(host, port)],
+            signal_handlers=False,
+            http_timeout=HTTP_TIMEOUT_S,
+            websocket_timeout=-1,
+            # daphne pings each socket that was silent for longer than this; 0 would ping every two seconds.
+            ping_interval=math.inf,
+            websocket_max_message_size=FRAME_LIMIT_BYTES,
+            websocket_max_frame_size=FRAME_LIMIT_BYTES,
+            application_close_timeout=10,
+            server_name="chatsvc",
+            ready_callable=self._shape_protocols,
+        )
+        self.failed = False
+        self._owner = owner
+        self._drain_s = drain_s
+        self._ports: list[Any] = []
+        self._ending: asyncio.Task[None] | None = None
+        self._all_gone = asyncio.Event()
+
+    def end(self) -> None:
+        """Starts the drain; asked again, stops at once."""
+        if self._ending is None:
+            self._ending = daphne_server.twisted_loop.create_task(self._end())
+        else:
+            self.stop()
+
+    async def _end(self) -> None:
+        try:
+            for port in self._ports:
+                await _settled(port.stopListening())
+            for connection in self._connected():
+                if isinstance(connection, SocketProtocol):
+                    connection.close_with(CloseCode.RESTARTING, "restarting")
+            await self._owner.drain(self._drain_s)
+            await self._farewell()
+        finally:
+            self.stop()
+
+    async def _farewell(self) -> None:
+        if not self._connected():
+            return
+        try:
+            async with asyncio.timeout(FAREWELL_S):
+                await self._all_gone.wait()
+        except TimeoutError:
+            return  # a silent client or an idle keep-alive does not hold up the restart
+
+    def _connected(self) -> list[Any]:
+        return [
+            connection for connection, details in self.connections.items() if "disconnected" not in details
+        ]
+
+    def _shape_protocols(self) -> None:
+        self.ws_factory.protocol = SocketProtocol
+        self.ws_factory.setProtocolOptions(closeHandshakeTimeout=5, tcpNoDelay=True, failByDrop=False)
+        self.http_factory.buildProtocol = _with_request(BoundedRequest, self.http_factory.buildProtocol)
+
+    def listen_success(self, port: Any) -> None:
+        # `listeners` hold no port: only here can one be kept to stop it.
+        self._ports.append(port)
+        super().listen_success(port)
+
+    def listen_error(self, failure: Any) -> None:
+        self.failed = True
+        super().listen_error(failure)
+
+    def protocol_disconnected(self, protocol: Any) -> None:
+        super().protocol_disconnected(protocol)
+        if self._ending and not self._connected():
+            self._all_gone.set()
+
+    def kill_all_applications(self) -> Deferred[Any]:
+        # daphne's own raises KeyError where an open connection's application has already ended.
+        tasks = [
+            task for details in self.connections.values() if (task := details.get("application_instance"))
+        ]
+        for task in tasks:
+            task.cancel()
+        return Deferred.fromFuture(asyncio.gather(*tasks, return_exceptions=True))
+
+
+class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
+    """A socket with a bounded send buffer, and a close that carries any code and a reason."""
+
+    _blocked = False
+    _unsent = 0
+
+    def onOpen(self) -> None:
+        super().onOpen()
+        # The HTTP channel that received the upgrade is still registered on the transport.
+        self.transport.unregisterProducer()
+        self.transport.registerProducer(self, True)
+
+    def pauseProducing(self) -> None:
+        self._blocked = True
+
+    def resumeProducing(self) -> None:
+        self._blocked = False
+        self._unsent = 0
+
+    def stopProducing(self) -> None:
+        self._blocked = True
+
+    def serverSend(self, content: str | bytes, binary: bool = False) -> None:
+        """Sends, or drops a socket whose peer has not read: the client resumes from what it painted."""
+        if self._blocked:
+            self._unsent += len(content)
+            if self._unsent > UNSENT_LIMIT_BYTES:
+                self.dropConnection(abort=True)
+                return
+        super().serverSend(content, binary)
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        if message.get("type") == "websocket.close" and self.state == self.STATE_OPEN:
+            self.close_with(message.get("code") or 1000, message.get("reason") or "")
+        else:
+            super().handle_reply(message)
+
+    def close_with(self, code: int, reason: str) -> None:
+        """Starts the closing handshake. autobahn's `sendClose` refuses 1012, and daphne drops reasons."""
+        if self.state == self.STATE_OPEN:
+            self.sendCloseFrame(code=code, reasonUtf8=reason.encode()[:123])
+
+
+class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne has no types
+    """A request whose body is refused above the limit, before it fills the disk."""
+
+    _received = 0
+
+    def handleContentChunk(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._received <= BODY_LIMIT_BYTES:
+            super().handleContentChunk(data)
+            return
+        self.channel.transport.write(
+            b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+        self.channel.loseConnection()
+
+
+def _with_request(request: type[WebRequest], build: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def build_protocol(address: Any) -> Any:
+        channel = build(address)
+        channel.requestFactory = request
+        return channel
+
+    return build_protocol
+
+
+def _endpoint(host: str, port: int) -> str:
+    escaped = host.replace(":", "\\:")
+    return f"tcp:port={port}:interface={escaped}:backlog=1024"
+
+
+async def _settled(result: Any) -> None:
+    if isinstance(result, Deferred):
+        await result.asFuture(asyncio.get_running_loop())

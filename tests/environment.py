@@ -1,0 +1,31 @@
+"""A pytest plugin, loaded before Django's settings: tests see these values, never a developer's `.env`.
+
+`DATABASE_URL` and `REDIS_URL` may come from outside; else SQLite, and a Redis started on use.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+# Short, because a socket's path has 107 bytes at most.
+VAR_DIR = Path(tempfile.mkdtemp(prefix="chatsvc-test-"))
+atexit.register(shutil.rmtree, VAR_DIR, ignore_errors=True)
+
+os.environ.update(
+    SECRET_KEY="only-for-tests-0123456789-0123456789-0123456789",
+    CHATSVC_VAR=str(VAR_DIR),
+    CHATSVC_DEMO="0",
+    CHATSVC_BIND="127.0.0.1:8000",
+    ALLOWED_HOSTS="localhost,127.0.0.1,testserver",
+    TRUSTED_ORIGINS="",
+    LLM_BASE_URL="",
+    LLM_API_KEY="",
+    LLM_MODEL="",
+    DURABILITY="normal",
+)
+os.environ.setdefault("DATABASE_URL", f"sqlite:///{VAR_DIR / 'chatsvc.sqlite3'}")
+os.environ.setdefault("REDIS_URL", f"unix://{VAR_DIR / 'redis.sock'}")
