@@ -15,7 +15,9 @@ class Customer(models.Model):
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
     site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="customers")
-    external_id = models.CharField(max_length=128, blank=True, help_text="The site's own id; empty for visitors.")
+    external_id = models.CharField(
+        max_length=128, blank=True, help_text="The site's own id; empty for visitors."
+    )
     name = models.CharField(max_length=120, blank=True)
     email = models.EmailField(blank=True)
     locale = models.CharField(max_length=16, default="en")
@@ -24,7 +26,9 @@ class Customer(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["site", "external_id"], condition=~Q(external_id=""), name="one_customer_an_external_id"
+                fields=["site", "external_id"],
+                condition=~Q(external_id=""),
+                name="one_customer_an_external_id",
             )
         ]
 

@@ -1,0 +1,78 @@
+"""Agents: who a logged-in user is, and the changes that must keep user and agent in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.db import transaction
+
+from apps.accounts.models import Agent, Team, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class AgentIdentity:
+    """The agent behind a session, as sockets and REST need it."""
+
+    id: str
+    name: str
+    workspace_id: str
+    role: str  # agent | admin
+    team_ids: tuple[int, ...]
+
+    @property
+    def is_admin(self) -> bool:
+        return self.role == Agent.Role.ADMIN
+
+
+def agent_for_user(user_id: int | None) -> AgentIdentity | None:
+    """The agent a user works as; None when there is none or either is deactivated. Two queries."""
+    if user_id is None:
+        return None
+    agent = Agent.objects.filter(user_id=user_id, active=True, user__is_active=True).first()
+    if agent is None:
+        return None
+    team_ids = tuple(agent.teams.order_by("pk").values_list("pk", flat=True))
+    return AgentIdentity(agent.pk, agent.name, agent.workspace_id, agent.role, team_ids)
+
+
+def admin_workspace(user_id: int | None) -> str | None:
+    """The workspace this user may administer as an active admin agent. One query."""
+    if user_id is None:
+        return None
+    found = Agent.objects.filter(user_id=user_id, active=True, user__is_active=True, role=Agent.Role.ADMIN)
+    return found.values_list("workspace_id", flat=True).first()
+
+
+@transaction.atomic
+def create_agent(
+    *,
+    workspace: Workspace,
+    username: str,
+    password: str,
+    name: str,
+    role: str = Agent.Role.AGENT,
+    teams: Iterable[Team] = (),
+) -> Agent:
+    """A user who can log in, and the agent they work as. Raises `ValidationError` for a weak password."""
+    user = get_user_model()(username=username)
+    validate_password(password, user)
+    user.set_password(password)
+    user.is_staff = role == Agent.Role.ADMIN
+    user.save()
+    agent = Agent.objects.create(workspace=workspace, user=user, name=name, role=role)
+    agent.teams.set(teams)
+    return agent
+
+
+@transaction.atomic
+def save_agent(agent: Agent) -> None:
+    """Saves, and opens the admin to the user exactly while the agent is an active admin (superusers stay)."""
+    agent.save()
+    user = agent.user
+    staff = user.is_superuser or (agent.active and agent.role == Agent.Role.ADMIN)
+    if user.is_staff != staff:
+        user.is_staff = staff
+        user.save(update_fields=["is_staff"])
