@@ -75,6 +75,8 @@ def _database() -> dict[str, Any]:
     config: dict[str, Any] = dict(dj_database_url.parse(ENVIRONMENT.database_url))
     config["ATOMIC_REQUESTS"] = False
     if "sqlite" in config["ENGINE"]:
+        # A file, as in service: in a shared in-memory database two threads lock each other out without waiting.
+        config["TEST"] = {"NAME": f"{config['NAME']}-test"}
         synchronous = "FULL" if ENVIRONMENT.fsync else "NORMAL"
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
