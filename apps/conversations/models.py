@@ -33,7 +33,9 @@ class Conversation(models.Model):
     last_seq = models.PositiveBigIntegerField(default=0)
     status = models.CharField(max_length=8, choices=Status.choices, default=Status.OPEN)
     owner_kind = models.CharField(max_length=9, choices=Owner.choices, default=Owner.ASSISTANT)
-    owner_agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations")
+    owner_agent = models.ForeignKey(
+        Agent, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations"
+    )
     owner_version = models.PositiveBigIntegerField(default=0)
     owner_reason = models.CharField(max_length=16, blank=True)
     team = models.ForeignKey(Team, on_delete=models.SET_NULL, null=True, blank=True)
@@ -94,7 +96,9 @@ class Message(models.Model):
             models.UniqueConstraint(
                 fields=["sender", "client_id"], condition=~Q(sender=""), name="one_message_a_client_id"
             ),
-            models.UniqueConstraint(fields=["turn", "part"], condition=~Q(turn=""), name="one_message_a_turn_part"),
+            models.UniqueConstraint(
+                fields=["turn", "part"], condition=~Q(turn=""), name="one_message_a_turn_part"
+            ),
         ]
         ordering = ["conversation", "place"]
 

@@ -348,7 +348,7 @@ class History(Struct, frozen=True, omit_defaults=True, tag="history"):
 
     page: Page
     after: int | None = None  # a gap fetch: events with seq > after
-    before: int | None = None  # an older page: places < before
+    before: int | None = None  # an older page: events with seq < before
     live: LiveTurn | None = None
 
 
@@ -472,7 +472,7 @@ class SetTyping(ClientFrame, tag="typing.set"):
 
 
 class FetchHistory(ClientFrame, tag="history.fetch"):
-    """`after` fills a gap by seq; `before` asks for the page of places before it; exactly one is given."""
+    """`after` fills a gap; `before` asks for the page of older events; both are seqs, exactly one is given."""
 
     conversation: str
     after: int | None = None

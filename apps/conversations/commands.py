@@ -1,0 +1,216 @@
+"""What can be written to a conversation. Each command is decided under the conversation's lock (`decisions.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from apps.wire.protocol import ErrorCode, Event, Message, MessageState, Owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerMessage:
+    """Appends what a customer said and, where the assistant owns the conversation, opens its turn.
+
+    `turn` is the id that turn will have. `supersede` names a live turn that has shown no text yet and gives way.
+    """
+
+    conversation: str
+    customer: str
+    name: str
+    client_id: str
+    text: str
+    at: datetime
+    turn: str
+    process: str
+    assistant: bool
+    supersede: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMessage:
+    """Refused with NOT_OWNER unless this agent owns the conversation."""
+
+    conversation: str
+    workspace: str
+    agent: str
+    name: str
+    client_id: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """Opens a turn for the question `question` when none is live and the assistant owns the conversation."""
+
+    conversation: str
+    turn: str
+    process: str
+    question: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handoff:
+    reason: str  # rule | model | failure
+    team: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishTurn:
+    """Ends the live turn and keeps its text as one message.
+
+    Refused with NOT_OWNER when the fence is old. When a human has taken the conversation meanwhile,
+    the text is kept as TAKEN_OVER whatever `state` says.
+    """
+
+    conversation: str
+    turn: str
+    fence: int
+    part: int
+    text: str
+    state: MessageState
+    name: str
+    at: datetime
+    sources: tuple[tuple[str, str], ...] = ()
+    handoff: Handoff | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptTurn:
+    """Takes a dead process's turn: keeps its text as an interrupted part and opens the next part here.
+
+    With `retry` false, or when the assistant no longer owns the conversation, the turn just ends.
+    """
+
+    conversation: str
+    turn: str
+    fence: int
+    text: str
+    name: str
+    process: str
+    retry: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHandoff:
+    """The customer asks for a human. Nothing changes where one is already owed or present."""
+
+    conversation: str
+    customer: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """One agent takes the conversation; a second is refused with ALREADY_TAKEN. Reopens a resolved one."""
+
+    conversation: str
+    workspace: str
+    agent: str
+    name: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandBack:
+    conversation: str
+    workspace: str
+    agent: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolve:
+    """By its owner, or by any agent while no agent owns it."""
+
+    conversation: str
+    workspace: str
+    agent: str
+    name: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reopen:
+    conversation: str
+    workspace: str
+    agent: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveContact:
+    conversation: str
+    customer: str
+    email: str
+    at: datetime
+
+
+Command: TypeAlias = (
+    CustomerMessage
+    | AgentMessage
+    | OpenTurn
+    | FinishTurn
+    | AdoptTurn
+    | RequestHandoff
+    | Take
+    | HandBack
+    | Resolve
+    | Reopen
+    | LeaveContact
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTurn:
+    """A turn this process now runs. `fence` guards every write of it; `place` is where its text is shown."""
+
+    turn: str
+    part: int
+    fence: int
+    place: int
+    question: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The conversation as the commit left it, for publishing and for whoever must react."""
+
+    conversation: str
+    workspace: str
+    site: str
+    customer: str
+    owner: Owner
+    status: str
+    last_seq: int
+    live_turn: str
+    live_process: str
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The result of one command. `events` is empty where a repeat returned its first result."""
+
+    seq: int
+    at: int
+    events: tuple[Event, ...]
+    standing: Standing
+    message: Message | None = None
+    opened: OpenedTurn | None = None
+
+
+class Refusal(Exception):
+    """The command was not carried out and nothing changed."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class LogUnavailable(Exception):
+    """The database did not take the command in time. Whether it was stored is unknown; repeat it by its id."""

@@ -1,0 +1,198 @@
+"""The only writer of durable events: one thread a process that commits whatever has piled up, at once.
+
+There is no waiting window: what arrives during a commit is the next batch. A command is acknowledged after
+its transaction committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+
+from apps.conversations import statements
+from apps.conversations.commands import Appended, Command, LogUnavailable, Refusal
+from apps.conversations.decisions import Change, decide
+from apps.telemetry import instruments
+from apps.wire.protocol import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+BATCH_COMMANDS = 256
+QUEUE_COMMANDS = 10_000
+COMMAND_DEADLINE_S = 10.0
+RETRY_PAUSE_S = 0.05
+
+OnCommitted = Callable[[Appended], None]
+
+
+@dataclass(slots=True)
+class _Item:
+    command: Command
+    future: asyncio.Future[Appended]
+    deadline: float
+    outcome: Appended | Exception | None = field(default=None)
+
+
+class Log:
+    """Appends commands from the event loop. `on_committed` runs on the loop for each command, in commit order."""
+
+    def __init__(self, on_committed: OnCommitted) -> None:
+        self._on_committed = on_committed
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self._closed = False
+
+    def open(self) -> None:
+        """Starts the writer thread. Call it on the loop that will append."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    async def close(self) -> None:
+        """Commits what is queued, then ends the thread. Later appends raise `LogUnavailable`."""
+        self._closed = True
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join, COMMAND_DEADLINE_S)
+
+    async def append(self, command: Command) -> Appended:
+        """Returns once the command is stored.
+
+        Raises `Refusal` when it may not be carried out, `LogUnavailable` when the database did not take it in
+        10 s or more than 10,000 commands wait. A cancelled caller does not undo the write.
+        """
+        if self._closed or self._loop is None:
+            raise LogUnavailable("the writer is closed")
+        if self._queue.qsize() >= QUEUE_COMMANDS:
+            raise LogUnavailable("the writer is behind by 10,000 commands")
+        item = _Item(command, self._loop.create_future(), time.monotonic() + COMMAND_DEADLINE_S)
+        self._queue.put(item)
+        return await asyncio.shield(item.future)
+
+    # ------------------------------------------------------------ writer thread
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch, more = self._drain(first)
+            self._write(batch)
+            self._settle(batch)
+            if not more:
+                break
+        connection.close()
+
+    def _drain(self, first: _Item) -> tuple[list[_Item], bool]:
+        batch = [first]
+        while len(batch) < BATCH_COMMANDS:
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if item is None:
+                return batch, False
+            batch.append(item)
+        return batch, True
+
+    def _write(self, batch: Sequence[_Item]) -> None:
+        """Gives every item an outcome. A lost connection is retried: repeats are recognised by their key."""
+        started = time.monotonic()
+        pending = list(batch)
+        while pending:
+            try:
+                _commit(pending)
+            except (OperationalError, InterfaceError) as error:
+                connection.close()
+                pending = _still_in_time(pending, error)
+                time.sleep(RETRY_PAUSE_S)
+            except DatabaseError as error:
+                if len(pending) > 1:
+                    for item in pending:
+                        self._write([item])
+                else:
+                    logger.exception("command %s failed", type(pending[0].command).__name__)
+                    pending[0].outcome = LogUnavailable(str(error))
+                return
+            except Exception as error:  # noqa: BLE001 - the thread must live; the callers get the error
+                logger.exception("the writer failed on a batch of %d", len(pending))
+                for item in pending:
+                    item.outcome = LogUnavailable(repr(error))
+                return
+            else:
+                instruments.commit_seconds.observe(time.monotonic() - started)
+                instruments.commit_batch.observe(len(batch))
+                return
+
+    def _settle(self, batch: Sequence[_Item]) -> None:
+        assert self._loop is not None  # noqa: S101 - open() set it before the thread started
+        try:
+            self._loop.call_soon_threadsafe(self._deliver, batch)
+        except RuntimeError:
+            # The loop is closed: the process is going down and nobody waits any more.
+            logger.info("%d commands were stored after their loop closed", len(batch))
+
+    def _deliver(self, batch: Sequence[_Item]) -> None:
+        for item in batch:
+            if isinstance(item.outcome, Appended):
+                self._on_committed(item.outcome)
+            if item.future.done():
+                continue
+            if isinstance(item.outcome, Appended):
+                item.future.set_result(item.outcome)
+            else:
+                item.future.set_exception(item.outcome or LogUnavailable("no outcome"))
+                # Nobody may be waiting: a refused command is not a lost exception.
+                item.future.exception()
+
+
+def _commit(items: Sequence[_Item]) -> None:
+    with transaction.atomic():
+        commands = [item.command for item in items]
+        states = statements.lock_conversations(command.conversation for command in commands)
+        stored = statements.find_stored(commands)
+        changes: list[Change] = []
+        outcomes: list[Appended | Refusal] = []
+        for command in commands:
+            state = states.get(command.conversation)
+            if state is None:
+                outcomes.append(Refusal(ErrorCode.NOT_FOUND, "there is no such conversation"))
+                continue
+            key = statements.message_key(command)
+            try:
+                decided = decide(state, command, stored.get(key) if key else None)
+            except Refusal as refusal:
+                outcomes.append(refusal)
+                continue
+            if isinstance(decided, Change):
+                changes.append(decided)
+                _remember(stored, key, decided)
+                outcomes.append(decided.result())
+            else:
+                outcomes.append(decided)
+        if changes:
+            statements.store(changes)
+    for item, outcome in zip(items, outcomes, strict=True):
+        item.outcome = outcome
+
+
+def _remember(
+    stored: dict[statements.Key, statements.Stored], key: statements.Key | None, change: Change
+) -> None:
+    """A second copy of the same command in one batch must find the first."""
+    for event in change.events:
+        if key is not None and event.message is not None:
+            m = event.message
+            stored[key] = statements.Stored(m.id, change.state.id, m.text, event.seq, m.at)
+
+
+def _still_in_time(items: Sequence[_Item], error: Exception) -> list[_Item]:
+    now = time.monotonic()
+    logger.warning("the database refused a batch of %d: %s", len(items), error)
+    for item in items:
+        if item.deadline <= now:
+            item.outcome = LogUnavailable(str(error))
+    return [item for item in items if item.deadline > now]

@@ -1,0 +1,186 @@
+"""Reads of conversations, scoped to who asks. Synchronous; a fixed number of queries each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from apps.conversations.models import Conversation, Event, Message
+from apps.conversations.projection import event_view, inbox_row_view, owner_view, summary_view
+from apps.engine.types import Speaker, Utterance
+from apps.wire.protocol import CATCH_UP_LIMIT, PAGE_EVENTS, EventKind, InboxRow, Owner, Page, Summary
+
+INBOX_OPEN_ROWS = 300
+INBOX_RESOLVED_ROWS = 30
+SUMMARIES = 20
+# The model reads at most this many of the newest messages; compression of older ones belongs to the context.
+UTTERANCES = 60
+
+# Kinds that put something on the screen. A removal shows through its message's own event.
+_SHOWN = (EventKind.MESSAGE, EventKind.OWNER, EventKind.STATUS, EventKind.CONTACT)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A conversation as it stands, without its messages."""
+
+    id: str
+    workspace: str
+    site: str
+    customer: str
+    customer_name: str
+    locale: str
+    epoch: str
+    last_seq: int
+    status: str
+    owner: Owner
+    team: int | None
+    waiting_since: datetime | None
+    contact: bool
+    turn: str
+    turn_part: int
+    turn_place: int
+    turn_process: str
+    fence: int
+    row: InboxRow
+
+
+class NotFound(Exception):
+    """There is no such conversation, or it is not the asker's to see."""
+
+
+def for_customer(conversation: str, customer: str) -> Snapshot:
+    """One query. Raises `NotFound`."""
+    return _snapshot(_related().filter(pk=conversation, customer_id=customer).first())
+
+
+def for_workspace(conversation: str, workspace: str) -> Snapshot:
+    """One query. Raises `NotFound`."""
+    return _snapshot(_related().filter(pk=conversation, workspace_id=workspace).first())
+
+
+def unscoped(conversation: str) -> Snapshot:
+    """For our own processes, never for a frame's id. One query. Raises `NotFound`."""
+    return _snapshot(_related().filter(pk=conversation).first())
+
+
+def newest_page(snapshot: Snapshot, before: int | None = None) -> Page:
+    """The newest events shown, or those numbered below `before`. One query."""
+    events = _shown(snapshot).order_by("-seq")
+    rows = list(
+        events.filter(seq__lt=before)[: PAGE_EVENTS + 1] if before is not None else events[: PAGE_EVENTS + 1]
+    )
+    return Page(
+        conversation=snapshot.id,
+        epoch=snapshot.epoch,
+        upto=snapshot.last_seq,
+        events=tuple(event_view(row) for row in reversed(rows[:PAGE_EVENTS])),
+        earlier=len(rows) > PAGE_EVENTS,
+    )
+
+
+def catch_up(snapshot: Snapshot, after: int) -> Page | None:
+    """Everything after `after`, or None when the gap is too long to fill. One query."""
+    if after > snapshot.last_seq or snapshot.last_seq - after > CATCH_UP_LIMIT:
+        return None
+    rows = (
+        Event.objects.filter(conversation_id=snapshot.id, seq__gt=after, seq__lte=snapshot.last_seq)
+        .exclude(kind=EventKind.TURN_OPENED)
+        .select_related("message")
+        .order_by("seq")
+    )
+    return Page(
+        conversation=snapshot.id,
+        epoch=snapshot.epoch,
+        upto=snapshot.last_seq,
+        events=tuple(event_view(row) for row in rows),
+    )
+
+
+def utterances(conversation: str) -> tuple[Utterance, ...]:
+    """The newest messages in screen order. One query."""
+    rows = (
+        Message.objects.filter(conversation_id=conversation)
+        .exclude(state="removed")
+        .order_by("-place")
+        .values_list("author", "text", "place")[:UTTERANCES]
+    )
+    return tuple(Utterance(Speaker(author), text, place) for author, text, place in reversed(rows))
+
+
+def unanswered_question(conversation: str) -> int | None:
+    """The place of the newest message if a customer wrote it. One query."""
+    newest = (
+        Message.objects.filter(conversation_id=conversation)
+        .order_by("-place")
+        .values_list("author", "place")
+        .first()
+    )
+    return newest[1] if newest is not None and newest[0] == "customer" else None
+
+
+def inbox(workspace: str) -> tuple[InboxRow, ...]:
+    """Open conversations, newest first, then the last resolved ones. Two queries."""
+    rows = _related().filter(workspace_id=workspace, last_seq__gt=0).order_by("-last_at")
+    opened = rows.filter(status="open")[:INBOX_OPEN_ROWS]
+    resolved = rows.filter(status="resolved")[:INBOX_RESOLVED_ROWS]
+    return tuple(inbox_row_view(row) for row in [*opened, *resolved])
+
+
+def summaries(customer: str, but: str = "") -> tuple[Summary, ...]:
+    """A customer's conversations, newest first, without the one named. One query."""
+    rows = _related().filter(customer_id=customer, last_seq__gt=0).exclude(pk=but).order_by("-last_at")
+    return tuple(summary_view(row) for row in rows[:SUMMARIES])
+
+
+def queue_position(snapshot: Snapshot) -> int:
+    """How many waiting conversations come before this one, plus one. One query."""
+    waiting = Q(workspace_id=snapshot.workspace, owner_kind="queue", status="open")
+    earlier = Conversation.objects.filter(waiting, waiting_since__lt=snapshot.waiting_since)
+    return earlier.count() + 1
+
+
+def live_turns(process: str | None = None) -> list[tuple[str, str]]:
+    """(conversation, process) of every live turn, or of one process's. One query."""
+    rows = Conversation.objects.exclude(turn="")
+    if process is not None:
+        rows = rows.filter(turn_process=process)
+    return list(rows.values_list("id", "turn_process"))
+
+
+def _related() -> QuerySet[Conversation]:
+    return Conversation.objects.select_related("customer", "owner_agent", "team", "site")
+
+
+def _shown(snapshot: Snapshot) -> QuerySet[Event]:
+    return Event.objects.filter(
+        conversation_id=snapshot.id, kind__in=_SHOWN, seq__lte=snapshot.last_seq
+    ).select_related("message")
+
+
+def _snapshot(row: Conversation | None) -> Snapshot:
+    if row is None:
+        raise NotFound
+    return Snapshot(
+        id=row.pk,
+        workspace=row.workspace_id,
+        site=row.site_id,
+        customer=row.customer_id,
+        customer_name=str(row.customer),
+        locale=row.locale,
+        epoch=row.epoch,
+        last_seq=row.last_seq,
+        status=row.status,
+        owner=owner_view(row),
+        team=row.team_id,
+        waiting_since=row.waiting_since,
+        contact=bool(row.contact_email),
+        turn=row.turn,
+        turn_part=row.turn_part,
+        turn_place=row.turn_place,
+        turn_process=row.turn_process,
+        fence=row.fence,
+        row=inbox_row_view(row),
+    )

@@ -1,0 +1,178 @@
+"""The SQL of the group-commit writer, for PostgreSQL and SQLite. Hot: four statements a batch, no ORM compile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from apps.conversations.commands import AgentMessage, Command, CustomerMessage, FinishTurn
+from apps.conversations.decisions import Change, State, Stored
+from apps.stores.ids import new_id
+
+_LOCK = """
+SELECT c.id, c.workspace_id, c.site_id, c.customer_id, c.last_seq, c.status, c.owner_kind, c.owner_agent_id,
+       COALESCE(a.name, ''), c.owner_version, c.owner_reason, c.team_id, COALESCE(t.name, ''), c.waiting_since,
+       c.contact_email, c.last_line, c.last_author, c.last_at, c.turn, c.turn_part, c.turn_place, c.turn_question,
+       c.turn_process, c.fence
+FROM conversations_conversation c
+LEFT JOIN accounts_agent a ON a.id = c.owner_agent_id
+LEFT JOIN accounts_team t ON t.id = c.team_id
+WHERE c.id IN ({ids}) ORDER BY c.id {lock}
+"""
+
+_UPDATE = """
+UPDATE conversations_conversation SET last_seq=%s, status=%s, owner_kind=%s, owner_agent_id=%s, owner_version=%s,
+       owner_reason=%s, team_id=%s, waiting_since=%s, contact_email=%s, last_line=%s, last_author=%s, last_at=%s,
+       turn=%s, turn_part=%s, turn_place=%s, turn_question=%s, turn_process=%s, fence=%s
+WHERE id=%s
+"""
+
+_STORED = """
+SELECT m.sender, m.client_id, m.turn, m.part, m.id, m.conversation_id, m.text, e.seq, m.created_at
+FROM conversations_message m JOIN conversations_event e ON e.message_id = m.id AND e.kind = 'message'
+WHERE {condition}
+"""
+
+_MESSAGE = """
+INSERT INTO conversations_message (id, conversation_id, place, author, author_name, sender, client_id, text, state,
+       sources, turn, part, created_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, {json}, %s, %s, %s)
+"""
+
+_EVENT = """
+INSERT INTO conversations_event (conversation_id, seq, kind, message_id, payload, created_at)
+VALUES (%s, %s, %s, %s, {json}, %s)
+"""
+
+_EFFECT = """
+INSERT INTO conversations_outboxitem (id, kind, payload, due_at, attempts, failure, created_at)
+VALUES (%s, %s, {json}, %s, 0, '', %s)
+"""
+
+Key = tuple[str, str]  # (sender, client id), or ("", "turn part")
+
+
+def lock_conversations(ids: Iterable[str]) -> dict[str, State]:
+    """Locks the rows in id order, so that two processes with the same conversations never deadlock."""
+    wanted = sorted(set(ids))
+    lock = "FOR UPDATE OF c" if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK.format(ids=_marks(wanted), lock=lock), wanted)
+        rows = cursor.fetchall()
+    return {row[0]: _state(row) for row in rows}
+
+
+def find_stored(commands: Sequence[Command]) -> dict[Key, Stored]:
+    """Messages that already carry one of the commands' keys. At most two queries."""
+    found: dict[Key, Stored] = {}
+    named = [key for command in commands if (key := message_key(command)) and key[0]]
+    if named:
+        senders, client_ids = sorted({key[0] for key in named}), sorted({key[1] for key in named})
+        condition = f"m.sender IN ({_marks(senders)}) AND m.client_id IN ({_marks(client_ids)})"
+        found |= _stored(condition, [*senders, *client_ids])
+    turns = sorted({command.turn for command in commands if isinstance(command, FinishTurn)})
+    if turns:
+        found |= _stored(f"m.turn IN ({_marks(turns)})", turns)
+    return found
+
+
+def message_key(command: Command) -> Key | None:
+    """What makes a repeat of this command recognisable, if it writes a message."""
+    if isinstance(command, CustomerMessage):
+        return (f"customer:{command.customer}", command.client_id)
+    if isinstance(command, AgentMessage):
+        return (f"agent:{command.agent}", command.client_id)
+    if isinstance(command, FinishTurn):
+        return ("", f"{command.turn} {command.part}")
+    return None
+
+
+def store(changes: Sequence[Change]) -> None:
+    """Writes the rows of a batch and the final state of each conversation."""
+    messages, events, effects = [], [], []
+    for change in changes:
+        for event in change.events:
+            if event.message is not None:
+                messages.append(_message_row(change.state.id, event.message))
+            events.append(_event_row(change.state.id, event))
+        effects += [_effect_row(effect, change.at) for effect in change.effects]
+    states = {change.state.id: change.state for change in changes}
+    as_json = "%s::jsonb" if connection.vendor == "postgresql" else "%s"
+    with connection.cursor() as cursor:
+        _many(cursor, _MESSAGE.format(json=as_json), messages)
+        _many(cursor, _EVENT.format(json=as_json), events)
+        _many(cursor, _EFFECT.format(json=as_json), effects)
+        _many(cursor, _UPDATE, [_update_row(state) for state in states.values()])
+
+
+def _stored(condition: str, parameters: list[str]) -> dict[Key, Stored]:
+    with connection.cursor() as cursor:
+        cursor.execute(_STORED.format(condition=condition), parameters)
+        rows = cursor.fetchall()
+    return {
+        (sender, client_id if sender else f"{turn} {part}"): Stored(
+            id=message, conversation=conversation, text=text, seq=seq, at=_moment(created)
+        )
+        for sender, client_id, turn, part, message, conversation, text, seq, created in rows
+    }
+
+
+def _state(row: Sequence[Any]) -> State:
+    values = list(row)
+    values[13] = _moment(values[13]) if values[13] is not None else None
+    values[17] = _moment(values[17])
+    return State(*values)
+
+
+def _moment(value: Any) -> datetime:
+    """SQLite hands dates over as text in Django's own format, which is UTC without a zone."""
+    if isinstance(value, datetime):
+        return value
+    return datetime.fromisoformat(f"{value}+00:00")
+
+
+def _message_row(conversation: str, m: Any) -> list[Any]:
+    sources = json.dumps([list(source) for source in m.sources], ensure_ascii=False)
+    return [
+        m.id, conversation, m.place, m.author, m.name, m.sender, m.client_id, m.text, m.state.value, sources,
+        m.turn, m.part, _database_time(m.at),
+    ]  # fmt: skip
+
+
+def _event_row(conversation: str, event: Any) -> list[Any]:
+    message = event.message.id if event.message is not None else None
+    payload = json.dumps(event.payload, ensure_ascii=False)
+    return [conversation, event.seq, event.kind.value, message, payload, _database_time(event.at)]
+
+
+def _effect_row(effect: Any, at: datetime) -> list[Any]:
+    due = at + timedelta(seconds=effect.delay_s)
+    return [new_id(), effect.kind, json.dumps(effect.payload), _database_time(due), _database_time(at)]
+
+
+def _update_row(s: State) -> list[Any]:
+    waiting = _database_time(s.waiting_since) if s.waiting_since is not None else None
+    return [
+        s.last_seq, s.status, s.owner_kind, s.owner_agent_id, s.owner_version, s.owner_reason, s.team_id, waiting,
+        s.contact_email, s.last_line, s.last_author, _database_time(s.last_at), s.turn, s.turn_part, s.turn_place,
+        s.turn_question, s.turn_process, s.fence, s.id,
+    ]  # fmt: skip
+
+
+def _database_time(at: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(at)
+
+
+def _many(cursor: Any, statement: str, rows: list[list[Any]]) -> None:
+    if len(rows) == 1:
+        cursor.execute(statement, rows[0])
+    elif rows:
+        cursor.executemany(statement, rows)
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join(["%s"] * len(values))

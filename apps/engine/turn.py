@@ -1,0 +1,172 @@
+"""One turn: rules decide, then the context is built and the model answers. Pure; the shell brings the ports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.engine.context import build_messages, needs_facts, order_number
+from apps.engine.deadlines import FACTS_COPY_S, FACTS_FETCH_S, RETRIEVAL_S
+from apps.engine.events import (
+    Acting,
+    Delta,
+    Done,
+    Emit,
+    Failed,
+    Finished,
+    HandoffCall,
+    HandoffRequested,
+    ModelEvent,
+    Tagged,
+    TextDelta,
+)
+from apps.engine.ports import FactSource, Model, ModelUnavailable, Retrieval
+from apps.engine.rules import Decision, RuleInput, RuleSet
+from apps.engine.types import Assistant, Facts, FactsState, ModelRequest, Passage, Usage, Utterance
+from apps.telemetry.waterfall import Waterfall
+
+MAX_SOURCES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInput:
+    """What is known when the turn starts. The last utterance is the question."""
+
+    conversation: str
+    question: str
+    locale: str
+    verified: bool
+    history: Sequence[Utterance]
+    assistant: Assistant
+    teams: tuple[str, ...]
+    within_hours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    model: Model
+    facts: FactSource
+    retrieval: Retrieval
+    rules: RuleSet
+
+
+async def run(given: TurnInput, ports: Ports, emit: Emit, waterfall: Waterfall) -> None:
+    """Emits `Acting`, `Delta`, `Tagged`, `HandoffRequested`, then exactly one of `Finished` or `Failed`.
+
+    Cancelling it closes the model's stream.
+    """
+    facts, passages = await _gather(given, ports, emit, waterfall)
+    with waterfall.stage("rules"):
+        decision = ports.rules.decide(_rule_input(given, facts))
+    if decision.matched:
+        waterfall.marks["rules"] = ", ".join(decision.matched)
+    for tag in decision.tags:
+        await emit(Tagged(tag))
+    if decision.reply:
+        await emit(Delta(decision.reply))
+    if decision.handoff:
+        await emit(HandoffRequested("rule", decision.team))
+    if decision.reply or decision.handoff:
+        await emit(Finished(sources=()))
+        return
+    await _answer(given, ports, emit, waterfall, facts, passages, decision)
+
+
+async def _gather(
+    given: TurnInput, ports: Ports, emit: Emit, waterfall: Waterfall
+) -> tuple[Facts, tuple[Passage, ...]]:
+    needed = given.verified and needs_facts(given.question)
+    if needed:
+        await emit(Acting("order", order_number(given.question)))
+    facts, passages = await asyncio.gather(
+        _facts(given, ports, needed, waterfall), _passages(ports, waterfall)
+    )
+    waterfall.marks["profile"] = facts.state.value
+    return facts, passages
+
+
+async def _facts(given: TurnInput, ports: Ports, needed: bool, waterfall: Waterfall) -> Facts:
+    with waterfall.stage("profile"):
+        try:
+            async with asyncio.timeout(FACTS_FETCH_S if needed else FACTS_COPY_S):
+                return await ports.facts.facts(needed)
+        except TimeoutError:
+            return Facts(verified=given.verified, state=FactsState.UNAVAILABLE)
+
+
+async def _passages(ports: Ports, waterfall: Waterfall) -> tuple[Passage, ...]:
+    with waterfall.stage("retrieval"):
+        try:
+            async with asyncio.timeout(RETRIEVAL_S):
+                return await ports.retrieval.passages()
+        except TimeoutError:
+            waterfall.marks["retrieval"] = "late"
+            return ()
+
+
+def _rule_input(given: TurnInput, facts: Facts) -> RuleInput:
+    return RuleInput(
+        text=given.question,
+        locale=given.locale,
+        turn_number=sum(utterance.speaker == "customer" for utterance in given.history),
+        facts=facts,
+        within_hours=given.within_hours,
+    )
+
+
+async def _answer(
+    given: TurnInput,
+    ports: Ports,
+    emit: Emit,
+    waterfall: Waterfall,
+    facts: Facts,
+    passages: tuple[Passage, ...],
+    decision: Decision,
+) -> None:
+    with waterfall.stage("context"):
+        request = _request(given, facts, passages, decision)
+    said: _Said = _Said()
+
+    async def on_event(event: ModelEvent) -> None:
+        match event:
+            case TextDelta():
+                said.anything = True
+                await emit(Delta(event.text))
+            case HandoffCall():
+                await emit(HandoffRequested("model", event.team))
+            case Done():
+                said.usage, said.endpoint = event.usage, event.endpoint
+
+    try:
+        await ports.model.stream(request, on_event)
+    except ModelUnavailable as unavailable:
+        await emit(Failed(unavailable.reason))
+        return
+    await emit(Finished(_sources(passages, said.anything), said.usage, said.endpoint))
+
+
+@dataclass(slots=True)
+class _Said:
+    anything: bool = False
+    usage: Usage | None = None
+    endpoint: str = ""
+
+
+def _request(
+    given: TurnInput, facts: Facts, passages: tuple[Passage, ...], decision: Decision
+) -> ModelRequest:
+    return ModelRequest(
+        messages=build_messages(given.assistant, facts, given.history, passages, decision.instructions),
+        question=given.question,
+        locale=given.locale,
+        facts=facts,
+        passages=passages,
+        teams=given.teams,
+        cache_key=given.conversation,
+    )
+
+
+def _sources(passages: Sequence[Passage], said: bool) -> tuple[tuple[str, str], ...]:
+    named = dict.fromkeys((p.title, p.url) for p in passages if p.answerable) if said else {}
+    return tuple(named)[:MAX_SOURCES]

@@ -1,0 +1,26 @@
+"""Every metric of the product, with its unit. Labels come from closed sets."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+_MILLISECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+commit_seconds = Histogram(
+    "chatsvc_commit_seconds", "Group commit, queue to committed", buckets=_MILLISECONDS
+)
+commit_batch = Histogram(
+    "chatsvc_commit_batch_commands", "Commands in a commit", buckets=(1, 2, 4, 8, 16, 64, 256)
+)
+sockets = Gauge("chatsvc_sockets", "Open authenticated sockets", ["kind"])
+turns = Counter("chatsvc_turns_total", "Turns by their end", ["end"])
+turns_live = Gauge("chatsvc_turns_live", "Turns running in this process")
+ttft_seconds = Histogram(
+    "chatsvc_ttft_seconds", "Receipt of the question to the first delta", buckets=_MILLISECONDS
+)
+stage_seconds = Histogram("chatsvc_stage_seconds", "A stage of a turn", ["stage"], buckets=_MILLISECONDS)
+facts = Counter("chatsvc_facts_total", "Customer facts at turn start", ["state"])
+redis_failures = Counter(
+    "chatsvc_redis_failures_total", "Redis calls that failed or were late", ["operation"]
+)
+refused_frames = Counter("chatsvc_refused_frames_total", "Client frames refused", ["code"])

@@ -1,0 +1,184 @@
+"""The stream buffer in Redis: the live turn's text so far, its fence, and what stops it.
+
+Redis down does not stop a stream. Every call has a short deadline; the caller goes on without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from apps.stores.redis import Unreachable
+from apps.telemetry import instruments
+
+APPEND_DEADLINE_S = 0.02
+CONTROL_DEADLINE_S = 0.5
+BUFFER_TTL_S = 900
+PROCESS_LEASE_MS = 6_000
+INTEREST_TTL_S = 60
+
+# KEYS: state, text. ARGV: fence, turn, part, text so far, ttl.
+_BEGIN = """
+local fence = redis.call('HGET', KEYS[1], 'fence')
+if fence and tonumber(fence) > tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'turn', ARGV[2], 'part', ARGV[3])
+redis.call('HDEL', KEYS[1], 'stop')
+redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[5])
+redis.call('EXPIRE', KEYS[1], ARGV[5])
+return 1
+"""
+
+# KEYS: state, text, interest. ARGV: fence, text, ttl, process, now.
+# Returns {held, owner version, stop, remote customers, remote watchers}; held is -1 taken, 0 forgotten, 1 mine.
+_APPEND = """
+local fence = redis.call('HGET', KEYS[1], 'fence')
+if not fence then return {0, 0, -1, 0, 0} end
+if fence ~= ARGV[1] then return {-1, 0, -1, 0, 0} end
+if ARGV[2] ~= '' then redis.call('APPEND', KEYS[2], ARGV[2]) end
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+redis.call('EXPIRE', KEYS[2], ARGV[3])
+local owner = redis.call('HGET', KEYS[1], 'owner') or '0'
+local stop = redis.call('HGET', KEYS[1], 'stop') or '-1'
+local found = redis.call('HGETALL', KEYS[3])
+local customers, watchers = 0, 0
+for i = 1, #found, 2 do
+  local kind, process = string.match(found[i], '^(%a+):(.+)$')
+  if process ~= ARGV[4] and tonumber(found[i + 1]) > tonumber(ARGV[5]) then
+    if kind == 'customers' then customers = customers + 1 else watchers = watchers + 1 end
+  end
+end
+return {1, tonumber(owner), tonumber(stop), customers, watchers}
+"""
+
+_END = """
+if redis.call('HGET', KEYS[1], 'fence') == ARGV[1] then redis.call('DEL', KEYS[1], KEYS[2]) end
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an append learned. `mine` is false when another process holds a newer fence."""
+
+    mine: bool
+    forgotten: bool  # Redis lost the state: begin again with the whole text
+    owner_version: int
+    stop: int | None  # UTF-16 code units painted when the customer pressed stop elsewhere
+    remote_customers: bool
+    remote_watchers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Buffered:
+    turn: str
+    part: int
+    fence: int
+    text: str
+
+
+class StreamBuffer:
+    def __init__(self, redis: Redis, process: str) -> None:
+        self._redis = redis
+        self._process = process
+        self._begin = redis.register_script(_BEGIN)
+        self._append = redis.register_script(_APPEND)
+        self._end = redis.register_script(_END)
+
+    async def begin(self, conversation: str, fence: int, turn: str, part: int, text: str = "") -> bool:
+        """Whether this fence holds the stream. True as well when Redis does not answer."""
+        keys = [_state(conversation), _text(conversation)]
+        reply = await self._call(
+            "begin", self._begin(keys=keys, args=[fence, turn, part, text, BUFFER_TTL_S])
+        )
+        return reply is None or bool(reply)
+
+    async def append(self, conversation: str, fence: int, text: str, now_s: float) -> Held | None:
+        """Adds text. None when Redis did not answer in time; the text may or may not have been added."""
+        keys = [_state(conversation), _text(conversation), _interest(conversation)]
+        arguments = [fence, text, BUFFER_TTL_S, self._process, now_s]
+        reply = await self._call("append", self._append(keys=keys, args=arguments), APPEND_DEADLINE_S)
+        if reply is None:
+            return None
+        held, owner, stop, customers, watchers = (int(value) for value in reply)
+        return Held(
+            mine=held >= 0,
+            forgotten=held == 0,
+            owner_version=owner,
+            stop=stop if stop >= 0 else None,
+            remote_customers=customers > 0,
+            remote_watchers=watchers > 0,
+        )
+
+    async def end(self, conversation: str, fence: int) -> None:
+        await self._call("end", self._end(keys=[_state(conversation), _text(conversation)], args=[fence]))
+
+    async def read(self, conversation: str) -> Buffered | None:
+        """The live text as far as it is buffered. Raises `Unreachable` errors: an unknown is not an empty."""
+        async with asyncio.timeout(CONTROL_DEADLINE_S):
+            async with self._redis.pipeline(transaction=True) as pipe:
+                pipe.hgetall(_state(conversation))
+                pipe.get(_text(conversation))
+                state, text = await pipe.execute()
+        if not state or b"turn" not in state:
+            return None
+        return Buffered(
+            turn=state[b"turn"].decode(),
+            part=int(state[b"part"]),
+            fence=int(state[b"fence"]),
+            text=(text or b"").decode("utf-8", "replace"),
+        )
+
+    async def tell_owner(self, conversation: str, version: int) -> None:
+        """Lets the process that streams notice a takeover at its next flush."""
+        await self._call("owner", self._redis.hset(_state(conversation), "owner", str(version)))
+        await self._call("owner", self._redis.expire(_state(conversation), BUFFER_TTL_S))
+
+    async def tell_stop(self, conversation: str, painted: int) -> bool:
+        """Whether the stop was stored for the process that streams."""
+        return (
+            await self._call("stop", self._redis.hset(_state(conversation), "stop", str(painted))) is not None
+        )
+
+    async def show_interest(self, conversation: str, audience: str, until_s: float) -> None:
+        """Says that this process has sockets that listen, so that the streaming process publishes its deltas."""
+        field = f"{audience}:{self._process}"
+        await self._call("interest", self._redis.hset(_interest(conversation), field, str(until_s)))
+        await self._call("interest", self._redis.expire(_interest(conversation), INTEREST_TTL_S * 2))
+
+    async def lose_interest(self, conversation: str, audience: str) -> None:
+        await self._call("interest", self._redis.hdel(_interest(conversation), f"{audience}:{self._process}"))
+
+    async def renew_process(self) -> None:
+        """The process's lease: when it runs out, others adopt its turns."""
+        await self._call("lease", self._redis.set(f"process:{self._process}", "1", px=PROCESS_LEASE_MS))
+
+    async def release_process(self) -> None:
+        await self._call("lease", self._redis.delete(f"process:{self._process}"))
+
+    async def process_alive(self, process: str) -> bool:
+        """True as well when Redis does not answer: nobody may be declared dead by a silence of Redis."""
+        reply = await self._call("lease", self._redis.exists(f"process:{process}"))
+        return reply is None or bool(reply)
+
+    async def _call(self, operation: str, call: Any, deadline_s: float = CONTROL_DEADLINE_S) -> Any:
+        try:
+            async with asyncio.timeout(deadline_s):
+                return await call
+        except Unreachable:
+            instruments.redis_failures.labels(operation).inc()
+            return None
+
+
+def _state(conversation: str) -> str:
+    return f"live:{conversation}"
+
+
+def _text(conversation: str) -> str:
+    return f"live:{conversation}:text"
+
+
+def _interest(conversation: str) -> str:
+    return f"interest:{conversation}"

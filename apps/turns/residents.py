@@ -1,0 +1,94 @@
+"""Keeps what is resident in this process current: site settings, rules, knowledge, endpoints.
+
+An announcement hurries a refresh; a poll of the version counters finds what an announcement lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol
+
+from django.db import DatabaseError
+
+from apps.accounts.models import Site
+from apps.stores.database import in_database
+
+logger = logging.getLogger(__name__)
+
+POLL_INTERVAL_S = 0.5
+
+Versions = dict[str, tuple[int, int, int]]  # site → settings, rules, knowledge
+
+
+class Resident(Protocol):
+    def refresh(self, site_id: str, version: int) -> None: ...
+    def loaded_version(self, site_id: str) -> int: ...
+    def forget(self, site_id: str) -> None: ...
+
+
+class Residents:
+    """`settings`, `rules` and `knowledge` name what each version counter loads."""
+
+    def __init__(
+        self, settings: tuple[Resident, ...], rules: tuple[Resident, ...], knowledge: tuple[Resident, ...]
+    ) -> None:
+        self._by_counter = (settings, rules, knowledge)
+        self._known: Versions = {}
+        self._hurry = asyncio.Event()
+
+    async def load(self) -> None:
+        """Brings every site up to date. One query, then one load for each thing that moved."""
+        versions = await in_database(_versions)
+        for site in self._known.keys() - versions.keys():
+            for resident in (one for group in self._by_counter for one in group):
+                resident.forget(site)
+        for site, counters in versions.items():
+            if self._known.get(site) != counters:
+                await self._refresh(site, counters)
+        self._known = {**versions, **self._stale(versions)}
+
+    def hurry(self) -> None:
+        """Polls now instead of at the next interval."""
+        self._hurry.set()
+
+    async def watch(self) -> None:
+        """Polls for ever. A database that does not answer leaves the resident state as it is."""
+        while True:
+            try:
+                async with asyncio.timeout(POLL_INTERVAL_S):
+                    await self._hurry.wait()
+            except TimeoutError:
+                pass
+            self._hurry.clear()
+            try:
+                await self.load()
+            except DatabaseError:
+                logger.exception("the versions of the residents could not be read")
+
+    async def _refresh(self, site: str, counters: tuple[int, int, int]) -> None:
+        for group, version in zip(self._by_counter, counters, strict=True):
+            for resident in group:
+                if resident.loaded_version(site) < version:
+                    try:
+                        await in_database(resident.refresh, site, version)
+                    except Exception:
+                        # One site's broken row must not keep the others stale; it is tried again at the next poll.
+                        logger.exception("%s could not be loaded for site %s", type(resident).__name__, site)
+
+    def _stale(self, versions: Versions) -> Versions:
+        """Sites with something that failed to load: forgetting their counters makes the next poll try again."""
+        return {
+            site: (0, 0, 0)
+            for site, counters in versions.items()
+            if any(
+                resident.loaded_version(site) < version
+                for group, version in zip(self._by_counter, counters, strict=True)
+                for resident in group
+            )
+        }
+
+
+def _versions() -> Versions:
+    rows = Site.objects.values_list("id", "settings_version", "rules_version", "knowledge_version")
+    return {site: (settings, rules, knowledge) for site, settings, rules, knowledge in rows}

@@ -1,0 +1,179 @@
+"""Carries frames to sockets: directly to those of this process, over the channel layer to the others.
+
+Publish/subscribe may drop. Nothing durable depends on it: receivers see a hole and fetch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from channels.layers import get_channel_layer
+
+from apps.stores.ids import new_id
+from apps.stores.redis import Unreachable
+from apps.telemetry import instruments
+from apps.wire.protocol import ServerFrame
+from apps.wire.publish import Audience, Encoded, Outgoing, Relayed, Sink, group_name
+
+logger = logging.getLogger(__name__)
+
+PUBLISH_QUEUE = 2_000
+PUBLISH_DEADLINE_S = 1.0
+CONFIRM_DEADLINE_S = 0.25
+HEAL_INTERVAL_S = 5.0
+PROCESSES = "processes"
+
+Key = tuple[Audience, str]
+Announcement = dict[str, Any]
+
+
+class Switchboard:
+    """The sockets of this process by what they listen to, and the process's one channel to the others."""
+
+    def __init__(self, process: str) -> None:
+        self.process = process
+        self._sinks: dict[Key, set[Sink]] = defaultdict(set)
+        self._subscribed: set[Key] = set()
+        self._layer: Any = get_channel_layer()
+        self._channel = ""
+        self._confirmations: dict[str, asyncio.Event] = {}
+        self._outbox: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(PUBLISH_QUEUE)
+        self._on_announcement: Callable[[Announcement], None] = lambda _: None
+
+    def on_announcement(self, listener: Callable[[Announcement], None]) -> None:
+        self._on_announcement = listener
+
+    def tasks(self) -> Iterable[tuple[str, Callable[[], Awaitable[None]]]]:
+        """What the owner must run for as long as the process lives."""
+        return (("receive", self._receive), ("publish", self._publish), ("heal", self._heal))
+
+    # ------------------------------------------------------------ listening
+
+    async def join(self, audience: Audience, key: str, sink: Sink) -> None:
+        """From the return on, the sink hears every frame of this audience, those of other processes as well.
+
+        Without Redis only this process's frames arrive until the subscription heals.
+        """
+        self._sinks[audience, key].add(sink)
+        if (audience, key) not in self._subscribed:
+            await self._subscribe((audience, key))
+
+    async def leave(self, audience: Audience, key: str, sink: Sink) -> None:
+        sinks = self._sinks.get((audience, key), set())
+        sinks.discard(sink)
+        if sinks:
+            return
+        self._sinks.pop((audience, key), None)
+        if (audience, key) in self._subscribed:
+            self._subscribed.discard((audience, key))
+            try:
+                async with asyncio.timeout(PUBLISH_DEADLINE_S):
+                    await self._layer.group_discard(group_name(audience, key), self._channel)
+            except Unreachable:
+                instruments.redis_failures.labels("unsubscribe").inc()
+
+    def listening(self, audience: Audience) -> list[str]:
+        """The keys that sockets of this process listen to."""
+        return [key for (kind, key), sinks in self._sinks.items() if kind is audience and sinks]
+
+    def has(self, audience: Audience, key: str) -> bool:
+        return bool(self._sinks.get((audience, key)))
+
+    # ------------------------------------------------------------ speaking
+
+    def send(self, audience: Audience, key: str, frame: ServerFrame, *, abroad: bool = True) -> None:
+        """To this process's sockets now; to other processes soon, unless `abroad` is false. Drops when swamped."""
+        outgoing = Outgoing(frame)
+        self._deliver((audience, key), outgoing)
+        if abroad:
+            self._enqueue(
+                group_name(audience, key),
+                {
+                    "type": "frame",
+                    "audience": audience.value,
+                    "key": key,
+                    "text": outgoing.text,
+                    "binary": outgoing.binary,
+                },
+            )
+
+    def announce(self, announcement: Announcement) -> None:
+        """Tells every other process. May be lost: each listener has a slower way to learn the same."""
+        self._enqueue(PROCESSES, {"type": "announcement", **announcement})
+
+    def _enqueue(self, group: str, message: dict[str, Any]) -> None:
+        try:
+            self._outbox.put_nowait((group, {**message, "origin": self.process}))
+        except asyncio.QueueFull:
+            instruments.redis_failures.labels("publish_queue_full").inc()
+
+    def _deliver(self, key: Key, frame: Encoded) -> None:
+        for sink in tuple(self._sinks.get(key, ())):
+            sink.deliver(frame)
+
+    # ------------------------------------------------------------ tasks
+
+    async def _publish(self) -> None:
+        while True:
+            group, message = await self._outbox.get()
+            try:
+                async with asyncio.timeout(PUBLISH_DEADLINE_S):
+                    await self._layer.group_send(group, message)
+            except Unreachable:
+                instruments.redis_failures.labels("publish").inc()
+
+    async def _receive(self) -> None:
+        self._channel = await self._layer.new_channel()
+        while True:
+            try:
+                await self._layer.group_add(PROCESSES, self._channel)
+                break
+            except Unreachable:
+                await asyncio.sleep(HEAL_INTERVAL_S)
+        while True:
+            # No time-out round this: a cancelled receive drops the channel for good.
+            message = await self._layer.receive(self._channel)
+            if message.get("origin") == self.process and message["type"] != "confirm":
+                continue
+            self._dispatch(message)
+
+    def _dispatch(self, message: dict[str, Any]) -> None:
+        match message["type"]:
+            case "frame":
+                key = (Audience(message["audience"]), message["key"])
+                self._deliver(key, Relayed(message["text"], message["binary"]))
+            case "announcement":
+                self._on_announcement(message)
+            case "confirm":
+                if event := self._confirmations.get(message["nonce"]):
+                    event.set()
+            case unknown:
+                # A newer process may speak of things this one does not know.
+                logger.warning("unknown message between processes: %s", unknown)
+
+    async def _heal(self) -> None:
+        while True:
+            await asyncio.sleep(HEAL_INTERVAL_S)
+            for key in [key for key, sinks in self._sinks.items() if sinks and key not in self._subscribed]:
+                await self._subscribe(key)
+
+    async def _subscribe(self, key: Key) -> None:
+        group, nonce = group_name(*key), new_id()
+        confirmed = self._confirmations[nonce] = asyncio.Event()
+        try:
+            async with asyncio.timeout(CONFIRM_DEADLINE_S):
+                await self._layer.group_add(group, self._channel)
+                # The layer returns before Redis has subscribed; hearing ourselves proves it.
+                await self._layer.group_send(
+                    group, {"type": "confirm", "nonce": nonce, "origin": self.process}
+                )
+                await confirmed.wait()
+            self._subscribed.add(key)
+        except Unreachable:
+            instruments.redis_failures.labels("subscribe").inc()
+        finally:
+            del self._confirmations[nonce]
