@@ -32,7 +32,11 @@ def validate_origins(value: object) -> None:
         raise ValidationError("Give a list of origins.")
     for origin in value:
         parts = urlsplit(str(origin))
-        if parts.scheme not in ("http", "https") or not parts.netloc or f"{parts.scheme}://{parts.netloc}" != origin:
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.netloc
+            or f"{parts.scheme}://{parts.netloc}" != origin
+        ):
             raise ValidationError(f"{origin!r} is not an origin like https://shop.example.")
 
 
@@ -56,7 +60,9 @@ class Workspace(models.Model):
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
     name = models.CharField(max_length=120)
-    hours = models.JSONField(default=usual_hours, validators=[validate_hours], help_text="Monday first; empty is closed.")
+    hours = models.JSONField(
+        default=usual_hours, validators=[validate_hours], help_text="Monday first; empty is closed."
+    )
     timezone = models.CharField(max_length=64, default="UTC")
 
     def __str__(self) -> str:
@@ -73,13 +79,20 @@ class Site(models.Model):
     accent = models.CharField(max_length=7, default="#2f5bea", validators=[validate_accent])
     greeting_en = models.CharField(max_length=300, default="Hello! How can we help?")
     greeting_zh = models.CharField(max_length=300, default="您好！有什么可以帮您？")
-    suggestions_en = models.JSONField(default=list, blank=True, help_text="Up to three questions shown before the first message.")
+    suggestions_en = models.JSONField(
+        default=list, blank=True, help_text="Up to three questions shown before the first message."
+    )
     suggestions_zh = models.JSONField(default=list, blank=True)
     assistant_name = models.CharField(max_length=60, default="Assistant")
     assistant_enabled = models.BooleanField(default=True)
-    instructions = models.TextField(blank=True, help_text="Told to the model in every conversation of this site.")
+    instructions = models.TextField(
+        blank=True, help_text="Told to the model in every conversation of this site."
+    )
     daily_spend_cap = models.DecimalField(
-        max_digits=9, decimal_places=2, null=True, blank=True,
+        max_digits=9,
+        decimal_places=2,
+        null=True,
+        blank=True,
         help_text="In the currency of the endpoint's prices. When reached, the builtin assistant answers until midnight UTC.",
     )
     identity_secret = SealedText(
@@ -99,7 +112,9 @@ class Team(models.Model):
     name = models.CharField(max_length=80)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["workspace", "name"], name="one_team_name_a_workspace")]
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "name"], name="one_team_name_a_workspace")
+        ]
 
     def __str__(self) -> str:
         return self.name

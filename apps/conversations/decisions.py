@@ -183,7 +183,9 @@ def payload_fields(kind: str, payload: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def decide(state: State, command: c.Command, stored: Stored | None) -> c.Appended | Change:
+def decide(  # noqa: C901 - one case a command
+    state: State, command: c.Command, stored: Stored | None
+) -> c.Appended | Change:
     """Applies one command to the state. `stored` is the message with the command's key, if one exists.
 
     Returns the first result for a repeat. Raises `Refusal` before it has changed anything.

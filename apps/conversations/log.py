@@ -18,7 +18,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from apps.conversations import statements
 from apps.conversations.commands import Appended, Command, LogUnavailable, Refusal
-from apps.conversations.decisions import Change, decide
+from apps.conversations.decisions import Change, Stored, decide
 from apps.telemetry import instruments
 from apps.wire.protocol import ErrorCode
 
@@ -117,7 +117,7 @@ class Log:
                     logger.exception("command %s failed", type(pending[0].command).__name__)
                     pending[0].outcome = LogUnavailable(str(error))
                 return
-            except Exception as error:  # noqa: BLE001 - the thread must live; the callers get the error
+            except Exception as error:
                 logger.exception("the writer failed on a batch of %d", len(pending))
                 for item in pending:
                     item.outcome = LogUnavailable(repr(error))
@@ -179,14 +179,12 @@ def _commit(items: Sequence[_Item]) -> None:
         item.outcome = outcome
 
 
-def _remember(
-    stored: dict[statements.Key, statements.Stored], key: statements.Key | None, change: Change
-) -> None:
+def _remember(stored: dict[statements.Key, Stored], key: statements.Key | None, change: Change) -> None:
     """A second copy of the same command in one batch must find the first."""
     for event in change.events:
         if key is not None and event.message is not None:
             m = event.message
-            stored[key] = statements.Stored(m.id, change.state.id, m.text, event.seq, m.at)
+            stored[key] = Stored(m.id, change.state.id, m.text, event.seq, m.at)
 
 
 def _still_in_time(items: Sequence[_Item], error: Exception) -> list[_Item]:

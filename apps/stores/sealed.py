@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import models
 
+if TYPE_CHECKING:
+    _Text = models.TextField[str, str]
+else:
+    _Text = models.TextField
 
-class SealedText(models.TextField):
+
+class SealedText(_Text):
     """Stores a secret encrypted; reads give the plain text, or "" when no current key opens it.
 
     Rotation: add the old `SECRET_KEY` to `SECRET_KEY_FALLBACKS`, then save each row once.
@@ -34,5 +39,6 @@ def _keys() -> MultiFernet:
     return MultiFernet([Fernet(_derived(secret)) for secret in secrets])
 
 
-def _derived(secret: str) -> bytes:
-    return base64.urlsafe_b64encode(hashlib.blake2b(secret.encode(), digest_size=32, person=b"chatsvc-seal").digest())
+def _derived(secret: str | bytes) -> bytes:
+    raw = secret.encode() if isinstance(secret, str) else secret
+    return base64.urlsafe_b64encode(hashlib.blake2b(raw, digest_size=32, person=b"chatsvc-seal").digest())

@@ -98,7 +98,7 @@ class StreamBuffer:
     async def append(self, conversation: str, fence: int, text: str, now_s: float) -> Held | None:
         """Adds text. None when Redis did not answer in time; the text may or may not have been added."""
         keys = [_state(conversation), _text(conversation), _interest(conversation)]
-        arguments = [fence, text, BUFFER_TTL_S, self._process, now_s]
+        arguments: list[str | int | float] = [fence, text, BUFFER_TTL_S, self._process, now_s]
         reply = await self._call("append", self._append(keys=keys, args=arguments), APPEND_DEADLINE_S)
         if reply is None:
             return None
@@ -117,11 +117,10 @@ class StreamBuffer:
 
     async def read(self, conversation: str) -> Buffered | None:
         """The live text as far as it is buffered. Raises `Unreachable` errors: an unknown is not an empty."""
-        async with asyncio.timeout(CONTROL_DEADLINE_S):
-            async with self._redis.pipeline(transaction=True) as pipe:
-                pipe.hgetall(_state(conversation))
-                pipe.get(_text(conversation))
-                state, text = await pipe.execute()
+        async with asyncio.timeout(CONTROL_DEADLINE_S), self._redis.pipeline(transaction=True) as pipe:
+            pipe.hgetall(_state(conversation))
+            pipe.get(_text(conversation))
+            state, text = await pipe.execute()
         if not state or b"turn" not in state:
             return None
         return Buffered(

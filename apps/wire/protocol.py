@@ -403,8 +403,25 @@ class PanelChanged(Struct, frozen=True, omit_defaults=True, tag="panel"):
 
 
 ServerFrame: TypeAlias = (
-    Event | Delta | Pong | Ack | Refused | TurnStarted | Activity | TurnEnded | Typing | Queue | Welcome | History
-    | Conversations | Inbox | InboxChanged | Watching | Waterfall | Presence | PanelChanged
+    Event
+    | Delta
+    | Pong
+    | Ack
+    | Refused
+    | TurnStarted
+    | Activity
+    | TurnEnded
+    | Typing
+    | Queue
+    | Welcome
+    | History
+    | Conversations
+    | Inbox
+    | InboxChanged
+    | Watching
+    | Waterfall
+    | Presence
+    | PanelChanged
 )
 
 # The first element of a MessagePack frame. Numbers are never reused.
@@ -422,7 +439,7 @@ class ClientFrame(Struct, frozen=True, tag_field="type"):
     pass
 
 
-class Hello(ClientFrame, tag="hello"):
+class Hello(ClientFrame, frozen=True, tag="hello"):
     """Must be the first frame. Customers give a token; agents are known by their session.
 
     `conversation`, `epoch`, `seq` resume: the page then holds only what came after `seq`,
@@ -437,17 +454,17 @@ class Hello(ClientFrame, tag="hello"):
     seq: int | None = None
 
 
-class Ping(ClientFrame, tag="ping"):
+class Ping(ClientFrame, frozen=True, tag="ping"):
     pass
 
 
-class Send(ClientFrame, tag="message.send"):
+class Send(ClientFrame, frozen=True, tag="message.send"):
     id: str
     conversation: str
     text: str
 
 
-class Stop(ClientFrame, tag="turn.stop"):
+class Stop(ClientFrame, frozen=True, tag="turn.stop"):
     """Ends the live turn and keeps the text up to `painted` UTF-16 code units."""
 
     conversation: str
@@ -455,23 +472,23 @@ class Stop(ClientFrame, tag="turn.stop"):
     painted: int
 
 
-class RequestHandoff(ClientFrame, tag="handoff.request"):
+class RequestHandoff(ClientFrame, frozen=True, tag="handoff.request"):
     id: str
     conversation: str
 
 
-class LeaveContact(ClientFrame, tag="contact.leave"):
+class LeaveContact(ClientFrame, frozen=True, tag="contact.leave"):
     id: str
     conversation: str
     email: str
 
 
-class SetTyping(ClientFrame, tag="typing.set"):
+class SetTyping(ClientFrame, frozen=True, tag="typing.set"):
     conversation: str
     on: bool
 
 
-class FetchHistory(ClientFrame, tag="history.fetch"):
+class FetchHistory(ClientFrame, frozen=True, tag="history.fetch"):
     """`after` fills a gap; `before` asks for the page of older events; both are seqs, exactly one is given."""
 
     conversation: str
@@ -479,51 +496,60 @@ class FetchHistory(ClientFrame, tag="history.fetch"):
     before: int | None = None
 
 
-class NewConversation(ClientFrame, tag="conversation.new"):
+class NewConversation(ClientFrame, frozen=True, tag="conversation.new"):
     pass
 
 
-class OpenConversation(ClientFrame, tag="conversation.open"):
+class OpenConversation(ClientFrame, frozen=True, tag="conversation.open"):
     conversation: str
 
 
-class ListConversations(ClientFrame, tag="conversation.list"):
+class ListConversations(ClientFrame, frozen=True, tag="conversation.list"):
     pass
 
 
-class Watch(ClientFrame, tag="conversation.watch"):
+class Watch(ClientFrame, frozen=True, tag="conversation.watch"):
     """Agents: show this conversation live. Replaces the one watched before; null watches nothing."""
 
     conversation: str | None
 
 
-class Take(ClientFrame, tag="conversation.take"):
+class Take(ClientFrame, frozen=True, tag="conversation.take"):
     id: str
     conversation: str
 
 
-class HandBack(ClientFrame, tag="conversation.hand_back"):
+class HandBack(ClientFrame, frozen=True, tag="conversation.hand_back"):
     id: str
     conversation: str
 
 
-class Resolve(ClientFrame, tag="conversation.resolve"):
+class Resolve(ClientFrame, frozen=True, tag="conversation.resolve"):
     id: str
     conversation: str
 
 
-class Reopen(ClientFrame, tag="conversation.reopen"):
+class Reopen(ClientFrame, frozen=True, tag="conversation.reopen"):
     id: str
     conversation: str
 
 
-class SetPresence(ClientFrame, tag="presence.set"):
+class SetPresence(ClientFrame, frozen=True, tag="presence.set"):
     online: bool
 
 
 CustomerFrame: TypeAlias = (
-    Hello | Ping | Send | Stop | RequestHandoff | LeaveContact | SetTyping | FetchHistory | NewConversation
-    | OpenConversation | ListConversations
+    Hello
+    | Ping
+    | Send
+    | Stop
+    | RequestHandoff
+    | LeaveContact
+    | SetTyping
+    | FetchHistory
+    | NewConversation
+    | OpenConversation
+    | ListConversations
 )
 AgentFrame: TypeAlias = (
     Hello | Ping | Send | SetTyping | FetchHistory | Watch | Take | HandBack | Resolve | Reopen | SetPresence
@@ -533,7 +559,9 @@ AgentFrame: TypeAlias = (
 class FrameError(Exception):
     """A client frame that cannot be accepted. The socket lives; nothing was changed."""
 
-    def __init__(self, code: ErrorCode, message: str, frame_id: str | None = None, of: str | None = None) -> None:
+    def __init__(
+        self, code: ErrorCode, message: str, frame_id: str | None = None, of: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -611,7 +639,8 @@ def encode_msgpack(frame: ServerFrame) -> bytes:
 def fields_by_code() -> dict[int, tuple[str, tuple[str, ...]]]:
     """Code → (type, field names): what the JavaScript mirror must say too."""
     return {
-        code: (str(frame.__struct_config__.tag), tuple(frame.__struct_fields__)) for frame, code in CODES.items()
+        code: (str(frame.__struct_config__.tag), tuple(frame.__struct_fields__))
+        for frame, code in CODES.items()
     }
 
 
@@ -632,7 +661,7 @@ def _checked(frame: T) -> T:
 
 
 def _explained(text: str, error: Exception) -> FrameError:
-    # The standard library reads what msgspec refuses (lone surrogates), so the sender learns which frame failed.
+    # The standard library reads what msgspec refuses (lone surrogates): the sender learns which frame failed.
     try:
         read = json.loads(text)
     except ValueError:
@@ -641,6 +670,7 @@ def _explained(text: str, error: Exception) -> FrameError:
         return FrameError(ErrorCode.BAD_FRAME, "the frame is not a JSON object with a type")
     frame_id = read["id"] if isinstance(read.get("id"), str) else None
     if "surrogate" in str(error) or isinstance(error, UnicodeEncodeError):
-        return FrameError(ErrorCode.BAD_TEXT, "the text holds characters that cannot be stored", frame_id, read["type"])
-    unknown = "$.type" in str(error)
-    return FrameError(ErrorCode.UNKNOWN_TYPE if unknown else ErrorCode.BAD_FRAME, str(error), frame_id, read["type"])
+        unstorable = "the text holds characters that cannot be stored"
+        return FrameError(ErrorCode.BAD_TEXT, unstorable, frame_id, read["type"])
+    code = ErrorCode.UNKNOWN_TYPE if "$.type" in str(error) else ErrorCode.BAD_FRAME
+    return FrameError(code, str(error), frame_id, read["type"])
