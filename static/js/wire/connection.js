@@ -1,0 +1,241 @@
+// @ts-check
+// One socket that comes back: hello first, heartbeat, back-off, close codes obeyed. Network only, no DOM.
+
+import { SUBPROTOCOLS, decode } from "./frames.js";
+
+/** @typedef {import("./frames.js").ServerFrame} ServerFrame */
+/** @typedef {{type: string} & Record<string, unknown>} ClientFrame */
+/** @typedef {"connecting" | "open" | "reconnecting" | "closed"} ConnectionState */
+/** @typedef {{state: ConnectionState, code: number | null, retry_ms: number | null}} StateDetail */
+/**
+ * What to do after a close. `fresh` asks hello() for a new token; `wake` reconnects on the next use.
+ * @typedef {{retry_ms: number | null, fresh?: boolean, wake?: boolean}} AfterClose
+ */
+
+export const CLOSE = {
+  restarting: 1012,
+  protocol: 4400,
+  login_again: 4401,
+  never_retry: 4403,
+  unknown_subprotocol: 4406,
+  asleep: 4408,
+  replaced: 4409,
+  slow_down: 4429,
+};
+
+const FIRST_DELAY_MS = 500;
+const GROWTH = 1.5;
+const LONGEST_DELAY_MS = 30_000;
+const RESTART_SPREAD_MS = 5_000;
+const SLOW_DOWN_MS = 10_000;
+const WELCOME_DEADLINE_MS = 15_000;
+const HEARTBEAT_MS = 30_000;
+const MISSED_PONGS = 3;
+const CANNOT_RETRY = new Set([CLOSE.never_retry, CLOSE.unknown_subprotocol, CLOSE.replaced, CLOSE.protocol]);
+
+/**
+ * Back-off with full jitter, and the meaning of each close code. Pure.
+ * @param {number} code
+ * @param {number} attempt  failed attempts since the last welcome, from 0
+ * @param {number} chance  0 ≤ chance < 1
+ * @param {boolean} refreshed  whether the token was renewed since the last welcome
+ * @returns {AfterClose}
+ */
+export function afterClose(code, attempt, chance, refreshed) {
+  const ceiling = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * GROWTH ** attempt);
+  if (CANNOT_RETRY.has(code)) return { retry_ms: null };
+  if (code === CLOSE.login_again) return refreshed ? { retry_ms: null } : { retry_ms: 0, fresh: true };
+  if (code === CLOSE.asleep) return { retry_ms: null, wake: true };
+  if (code === CLOSE.slow_down) return { retry_ms: SLOW_DOWN_MS + chance * ceiling };
+  if (code === CLOSE.restarting && attempt === 0) return { retry_ms: chance * RESTART_SPREAD_MS };
+  return { retry_ms: chance * ceiling };
+}
+
+/**
+ * Events: `frame` (detail: the frame) and `state` (detail: StateDetail). `open` is told when the server has
+ * answered hello, before that first frame is dispatched.
+ */
+export class Connection extends EventTarget {
+  #url;
+  #hello;
+  #socketClass;
+  #random;
+  /** The attempt or connection of now; older ones are ignored. @type {{socket: WebSocket | null} | null} */
+  #line = null;
+  /** @type {ConnectionState} */
+  #state = "closed";
+  #wanted = false;
+  #asleep = false;
+  #fresh = false;
+  #refreshed = false;
+  #attempt = 0;
+  #missed = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #pulse;
+  #hurry = () => this.#retryNow();
+
+  /**
+   * @param {object} options
+   * @param {string} options.url
+   * @param {(fresh: boolean) => ClientFrame | Promise<ClientFrame>} options.hello  the first frame of each
+   *   connection, with the fields to resume from; `fresh` asks for a new token. A rejection counts as a failed attempt.
+   * @param {typeof WebSocket} [options.socketClass]
+   * @param {() => number} [options.random]
+   */
+  constructor({ url, hello, socketClass = globalThis.WebSocket, random = Math.random }) {
+    super();
+    this.#url = url;
+    this.#hello = hello;
+    this.#socketClass = socketClass;
+    this.#random = random;
+  }
+
+  /** @returns {ConnectionState} */
+  get state() {
+    return this.#state;
+  }
+
+  /** Connects and stays connected until close(), or until the server forbids it. */
+  open() {
+    if (this.#wanted && !this.#asleep) return;
+    this.#wanted = true;
+    this.#asleep = false;
+    globalThis.addEventListener?.("online", this.#hurry);
+    void this.#connect("connecting");
+  }
+
+  /** Ends the connection; nothing is retried. */
+  close() {
+    this.#stop(null);
+  }
+
+  /** Ends the connection and opens another at once, with a new hello. */
+  restart() {
+    this.close();
+    this.open();
+  }
+
+  /**
+   * Sends now, or not at all: what must arrive is kept by the caller and sent again after `open`.
+   * @param {ClientFrame} frame
+   * @returns {boolean} whether it was handed to an open socket
+   */
+  send(frame) {
+    if (this.#asleep) this.open();
+    const socket = this.#line?.socket;
+    if (this.#state !== "open" || socket?.readyState !== 1) return false;
+    socket.send(JSON.stringify(frame));
+    return true;
+  }
+
+  /**
+   * The hello is made before the socket is opened: the server waits five seconds for it, a slow network may not.
+   * @param {ConnectionState} state
+   */
+  async #connect(state) {
+    this.#clear();
+    this.#tell(state, null, null);
+    /** @type {{socket: WebSocket | null}} */
+    const line = { socket: null };
+    this.#line = line;
+    this.#timer = setTimeout(() => this.#lost(line, 1006), WELCOME_DEADLINE_MS);
+    const fresh = this.#fresh;
+    this.#fresh = false;
+    try {
+      const hello = await this.#hello(fresh);
+      if (line === this.#line) line.socket = this.#dial(line, hello);
+    } catch {
+      // The caller could not make a hello (its own request failed): the same as a lost connection.
+      this.#lost(line, 1006);
+    }
+  }
+
+  /** @param {{socket: WebSocket | null}} line @param {ClientFrame} hello */
+  #dial(line, hello) {
+    const socket = new this.#socketClass(this.#url, SUBPROTOCOLS);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => socket.send(JSON.stringify(hello));
+    socket.onmessage = (event) => this.#receive(line, event.data);
+    socket.onclose = (event) => this.#lost(line, event.code);
+    return socket;
+  }
+
+  /** @param {{socket: WebSocket | null}} line @param {string | ArrayBuffer} data */
+  #receive(line, data) {
+    if (line !== this.#line) return;
+    this.#missed = 0;
+    const frame = decode(data);
+    if (frame === null) return;
+    if (this.#state !== "open" && frame.type !== "refused") this.#welcomed(frame);
+    if (line !== this.#line) return;
+    if (frame.type !== "pong") this.dispatchEvent(new CustomEvent("frame", { detail: frame }));
+  }
+
+  /** @param {ServerFrame} frame */
+  #welcomed(frame) {
+    clearTimeout(this.#timer);
+    this.#attempt = 0;
+    this.#refreshed = false;
+    const heartbeat_ms = "heartbeat_s" in frame ? frame.heartbeat_s * 1000 : HEARTBEAT_MS;
+    this.#pulse = setInterval(() => this.#beat(), heartbeat_ms);
+    this.#tell("open", null, null);
+  }
+
+  #beat() {
+    if (this.#line === null) return;
+    if (this.#missed >= MISSED_PONGS) this.#lost(this.#line, 1006);
+    else {
+      this.#missed += 1;
+      this.send({ type: "ping" });
+    }
+  }
+
+  /** @param {{socket: WebSocket | null}} line @param {number} code */
+  #lost(line, code) {
+    if (line !== this.#line) return;
+    const next = afterClose(code, this.#attempt, this.#random(), this.#refreshed);
+    this.#attempt += 1;
+    this.#clear();
+    if (next.retry_ms === null) {
+      if (!next.wake) return this.#stop(code);
+      this.#asleep = true;
+      return this.#tell("closed", code, null);
+    }
+    if (next.fresh) this.#fresh = this.#refreshed = true;
+    this.#tell("reconnecting", code, next.retry_ms);
+    this.#timer = setTimeout(() => void this.#connect("reconnecting"), next.retry_ms);
+  }
+
+  #retryNow() {
+    if (this.#line === null && this.#wanted && !this.#asleep) void this.#connect("reconnecting");
+  }
+
+  /** @param {number | null} code */
+  #stop(code) {
+    this.#wanted = false;
+    this.#asleep = false;
+    this.#attempt = 0;
+    globalThis.removeEventListener?.("online", this.#hurry);
+    this.#clear();
+    this.#tell("closed", code, null);
+  }
+
+  #clear() {
+    clearTimeout(this.#timer);
+    clearInterval(this.#pulse);
+    this.#missed = 0;
+    const socket = this.#line?.socket;
+    this.#line = null;
+    if (!socket) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    if (socket.readyState <= 1) socket.close();
+  }
+
+  /** @param {ConnectionState} state @param {number | null} code @param {number | null} retry_ms */
+  #tell(state, code, retry_ms) {
+    this.#state = state;
+    this.dispatchEvent(new CustomEvent("state", { detail: { state, code, retry_ms } }));
+  }
+}

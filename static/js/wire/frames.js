@@ -1,0 +1,293 @@
+// @ts-check
+// The mirror of apps/wire/protocol.py: what every server frame holds. No DOM, no network.
+// tests/frames/*.json are read by both sides, so the two cannot drift apart.
+
+import { decode as decodeMsgpack } from "./msgpack.js";
+
+export const SUBPROTOCOLS = ["chatsvc.v1.msgpack", "chatsvc.v1.json"];
+export const TEXT_LIMIT = 8000;
+export const CATCH_UP_LIMIT = 500;
+
+/** @typedef {"assistant" | "queue" | "agent"} OwnerKind */
+/** @typedef {"complete" | "stopped" | "taken_over" | "interrupted" | "removed"} MessageState */
+/** @typedef {{title: string, url: string}} Source */
+/**
+ * @typedef {object} Message
+ * @property {string} id
+ * @property {number} place
+ * @property {"customer" | "assistant" | "agent"} author
+ * @property {string} name
+ * @property {string} text
+ * @property {number} at
+ * @property {MessageState} state
+ * @property {string | null} client_id
+ * @property {string | null} turn
+ * @property {number | null} part
+ * @property {Source[]} sources
+ */
+/** @typedef {{kind: OwnerKind, name: string, agent: string | null, reason: string, team: string | null, version: number}} Owner */
+/** @typedef {{turn: string, part: number, handle: number, place: number, text: string, activity: string, subject: string}} LiveTurn */
+/** @typedef {{id: string, status: string, last_line: string, at: number, owner: Owner}} Summary */
+/** @typedef {{online: boolean, opens_at: number | null, hours: string[], timezone: string}} Availability */
+/**
+ * @typedef {object} OrderView
+ * @property {string} number
+ * @property {string} status
+ * @property {string} placed_on
+ * @property {string[]} items
+ * @property {string} total
+ * @property {string} carrier
+ * @property {string} tracking
+ * @property {string} eta
+ */
+/**
+ * @typedef {object} Panel
+ * @property {string} customer
+ * @property {string} name
+ * @property {boolean} verified
+ * @property {string} email
+ * @property {Record<string, string>} attributes
+ * @property {OrderView[]} orders
+ * @property {Summary[]} earlier
+ * @property {"warm" | "cold" | "none" | "unavailable"} facts_state
+ */
+/**
+ * @typedef {object} InboxRow
+ * @property {string} conversation
+ * @property {number} seq
+ * @property {string} customer
+ * @property {boolean} verified
+ * @property {string} status
+ * @property {Owner} owner
+ * @property {string} last_line
+ * @property {string} last_author
+ * @property {number} at
+ * @property {string} locale
+ * @property {string} site
+ * @property {number | null} waiting_since
+ */
+/** @typedef {{id: string, name: string, online: boolean, teams: string[]}} AgentView */
+/** @typedef {{name: string, start_ms: number, ms: number, note: string}} Stage */
+/**
+ * @typedef {object} EventFrame
+ * @property {"event"} type
+ * @property {string} conversation
+ * @property {number} seq
+ * @property {"message" | "message_removed" | "turn_opened" | "owner" | "status" | "contact" | "hidden"} kind
+ * @property {number} at
+ * @property {Message | null} message
+ * @property {Owner | null} owner
+ * @property {string | null} status
+ * @property {string | null} turn
+ * @property {number | null} part
+ */
+/** @typedef {{conversation: string, epoch: string, upto: number, events: EventFrame[], earlier: boolean}} Page */
+/** @typedef {{type: "delta", handle: number, offset: number, text: string, conversation: string | null}} DeltaFrame */
+/** @typedef {{type: "pong"}} PongFrame */
+/** @typedef {{type: "ack", id: string, seq: number, conversation: string, at: number}} AckFrame */
+/**
+ * @typedef {object} RefusedFrame
+ * @property {"refused"} type
+ * @property {string} code
+ * @property {string} message
+ * @property {string | null} id
+ * @property {string | null} of
+ * @property {number | null} retry_after_s
+ * @property {string | null} conversation
+ */
+/** @typedef {{type: "turn.started", conversation: string, turn: string, part: number, handle: number, place: number}} TurnStartedFrame */
+/** @typedef {{type: "turn.activity", handle: number, activity: string, subject: string, conversation: string | null}} ActivityFrame */
+/**
+ * @typedef {object} TurnEndedFrame
+ * @property {"turn.ended"} type
+ * @property {number} handle
+ * @property {"finished" | "stopped" | "superseded" | "taken_over" | "interrupted" | "failed"} end
+ * @property {string | null} conversation
+ * @property {number} length
+ */
+/** @typedef {{type: "typing", conversation: string, author: string, name: string, on: boolean}} TypingFrame */
+/** @typedef {{type: "queue", conversation: string, position: number, availability: Availability}} QueueFrame */
+/**
+ * @typedef {object} WelcomeFrame
+ * @property {"welcome"} type
+ * @property {string} conversation
+ * @property {string} customer
+ * @property {string} name
+ * @property {boolean} verified
+ * @property {string} status
+ * @property {Owner} owner
+ * @property {Page} page
+ * @property {boolean} assistant
+ * @property {Availability} availability
+ * @property {number} heartbeat_s
+ * @property {number} now
+ * @property {LiveTurn | null} live
+ * @property {number | null} queue_position
+ * @property {boolean} contact
+ * @property {string} trace
+ */
+/** @typedef {{type: "history", page: Page, after: number | null, before: number | null, live: LiveTurn | null}} HistoryFrame */
+/** @typedef {{type: "conversations", items: Summary[]}} ConversationsFrame */
+/**
+ * @typedef {object} InboxFrame
+ * @property {"inbox"} type
+ * @property {AgentView} me
+ * @property {InboxRow[]} rows
+ * @property {AgentView[]} agents
+ * @property {number} heartbeat_s
+ * @property {number} now
+ * @property {number} revision
+ */
+/** @typedef {{type: "inbox.row", row: InboxRow}} InboxRowFrame */
+/**
+ * @typedef {object} WatchingFrame
+ * @property {"watching"} type
+ * @property {InboxRow} row
+ * @property {Page} page
+ * @property {Panel} panel
+ * @property {LiveTurn | null} live
+ * @property {Stage[]} stages
+ * @property {Record<string, string>} marks
+ */
+/** @typedef {{type: "waterfall", conversation: string, turn: string, stages: Stage[], marks: Record<string, string>}} WaterfallFrame */
+/** @typedef {{type: "presence", agents: AgentView[]}} PresenceFrame */
+/** @typedef {{type: "panel", conversation: string, panel: Panel}} PanelFrame */
+/**
+ * @typedef {EventFrame | DeltaFrame | PongFrame | AckFrame | RefusedFrame | TurnStartedFrame | ActivityFrame
+ *   | TurnEndedFrame | TypingFrame | QueueFrame | WelcomeFrame | HistoryFrame | ConversationsFrame | InboxFrame
+ *   | InboxRowFrame | WatchingFrame | WaterfallFrame | PresenceFrame | PanelFrame} ServerFrame
+ */
+
+// A shape is a list of fields in the order of the server's struct. A field is its name, or
+// [name, default], or [name, default, shape of its value or of its items]. No default: always sent.
+/** @typedef {string | [string, unknown, Shape?]} Field */
+/** @typedef {readonly Field[]} Shape */
+
+const NEEDED = Symbol("always sent");
+
+/** @type {Shape} */
+const source = ["title", ["url", ""]];
+/** @type {Shape} */
+const message = [
+  "id", "place", "author", "name", "text", "at", ["state", "complete"], ["client_id", null], ["turn", null],
+  ["part", null], ["sources", [], source],
+];
+/** @type {Shape} */
+const owner = ["kind", ["name", ""], ["agent", null], ["reason", ""], ["team", null], ["version", 0]];
+/** @type {Shape} */
+const live = ["turn", "part", "handle", "place", ["text", ""], ["activity", ""], ["subject", ""]];
+/** @type {Shape} */
+const summary = ["id", "status", "last_line", "at", ["owner", NEEDED, owner]];
+/** @type {Shape} */
+const availability = ["online", ["opens_at", null], ["hours", []], ["timezone", "UTC"]];
+/** @type {Shape} */
+const order = [
+  "number", "status", "placed_on", ["items", []], ["total", ""], ["carrier", ""], ["tracking", ""], ["eta", ""],
+];
+/** @type {Shape} */
+const panel = [
+  "customer", "name", "verified", ["email", ""], ["attributes", {}], ["orders", [], order], ["earlier", [], summary],
+  ["facts_state", "none"],
+];
+/** @type {Shape} */
+const row = [
+  "conversation", "seq", "customer", "verified", "status", ["owner", NEEDED, owner], "last_line", "last_author", "at",
+  "locale", "site", ["waiting_since", null],
+];
+/** @type {Shape} */
+const agent = ["id", "name", "online", ["teams", []]];
+/** @type {Shape} */
+const stage = ["name", "start_ms", "ms", ["note", ""]];
+/** @type {Shape} */
+const event = [
+  "conversation", "seq", "kind", "at", ["message", null, message], ["owner", null, owner], ["status", null],
+  ["turn", null], ["part", null],
+];
+/** @type {Shape} */
+const page = ["conversation", "epoch", "upto", ["events", NEEDED, [["type", "event"], ...event]], ["earlier", false]];
+
+/**
+ * Code → type and shape. Numbers are never reused.
+ * @type {ReadonlyMap<number, readonly [string, Shape]>}
+ */
+export const TABLE = new Map([
+  [1, ["event", event]],
+  [2, ["delta", ["handle", "offset", "text", ["conversation", null]]]],
+  [3, ["pong", []]],
+  [4, ["ack", ["id", "seq", "conversation", "at"]]],
+  [5, ["refused", ["code", "message", ["id", null], ["of", null], ["retry_after_s", null], ["conversation", null]]]],
+  [6, ["turn.started", ["conversation", "turn", "part", "handle", "place"]]],
+  [7, ["turn.activity", ["handle", "activity", ["subject", ""], ["conversation", null]]]],
+  [8, ["turn.ended", ["handle", "end", ["conversation", null], ["length", 0]]]],
+  [9, ["typing", ["conversation", "author", ["name", ""], ["on", true]]]],
+  [10, ["queue", ["conversation", "position", ["availability", NEEDED, availability]]]],
+  [11, ["welcome", [
+    "conversation", "customer", "name", "verified", "status", ["owner", NEEDED, owner], ["page", NEEDED, page],
+    "assistant", ["availability", NEEDED, availability], "heartbeat_s", "now", ["live", null, live],
+    ["queue_position", null], ["contact", false], ["trace", ""],
+  ]]],
+  [12, ["history", [["page", NEEDED, page], ["after", null], ["before", null], ["live", null, live]]]],
+  [13, ["conversations", [["items", NEEDED, summary]]]],
+  [14, ["inbox", [
+    ["me", NEEDED, agent], ["rows", NEEDED, row], ["agents", NEEDED, agent], "heartbeat_s", "now", ["revision", 0],
+  ]]],
+  [15, ["inbox.row", [["row", NEEDED, row]]]],
+  [16, ["watching", [
+    ["row", NEEDED, row], ["page", NEEDED, page], ["panel", NEEDED, panel], ["live", null, live],
+    ["stages", [], stage], ["marks", {}],
+  ]]],
+  [17, ["waterfall", ["conversation", "turn", ["stages", NEEDED, stage], ["marks", {}]]]],
+  [18, ["presence", [["agents", NEEDED, agent]]]],
+  [19, ["panel", ["conversation", ["panel", NEEDED, panel]]]],
+]);
+
+const SHAPES = new Map([...TABLE.values()]);
+
+/**
+ * What came over the socket as a frame with every field present; null for a frame of a later version.
+ * @param {string | ArrayBuffer | Uint8Array} data  text is JSON, binary is MessagePack
+ * @returns {ServerFrame | null}
+ * @throws {Error} where the data is neither
+ */
+export function decode(data) {
+  if (typeof data === "string") return fromObject(JSON.parse(data));
+  const values = /** @type {unknown[]} */ (decodeMsgpack(data));
+  const known = TABLE.get(/** @type {number} */ (values[0]));
+  if (!known) return null;
+  /** @type {Record<string, unknown>} */
+  const frame = {};
+  known[1].forEach((field, index) => {
+    frame[typeof field === "string" ? field : field[0]] = values[index + 1];
+  });
+  return /** @type {ServerFrame} */ (complete(frame, known[1], known[0]));
+}
+
+/** @param {Record<string, unknown>} frame @returns {ServerFrame | null} */
+function fromObject(frame) {
+  const type = /** @type {string} */ (frame.type);
+  const shape = SHAPES.get(type);
+  return shape ? /** @type {ServerFrame} */ (complete(frame, shape, type)) : null;
+}
+
+/**
+ * @param {Record<string, unknown>} given
+ * @param {Shape} shape
+ * @param {string} [type]
+ */
+function complete(given, shape, type) {
+  /** @type {Record<string, unknown>} */
+  const whole = type === undefined ? {} : { type };
+  for (const field of shape) {
+    if (typeof field === "string") whole[field] = given[field];
+    else whole[field[0]] = filled(given[field[0]], field[1], field[2]);
+  }
+  return whole;
+}
+
+/** @param {unknown} value @param {unknown} fallback @param {Shape} [shape] @returns {unknown} */
+function filled(value, fallback, shape) {
+  if (value === undefined || value === null) return fallback === NEEDED ? value : fallback;
+  if (!shape) return value;
+  if (Array.isArray(value)) return value.map((item) => complete(item, shape));
+  return complete(/** @type {Record<string, unknown>} */ (value), shape);
+}

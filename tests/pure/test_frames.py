@@ -1,0 +1,42 @@
+"""The golden frames say what `protocol.py` says; the JavaScript tests read the same files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from apps.wire import protocol
+from tests.frames.examples import EXAMPLES, FOLDER, texts
+
+GOLDEN = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(case, id=f"{name}-{index}")
+        for name, text in sorted(GOLDEN.items())
+        if not name.startswith("_")
+        for index, case in enumerate(json.loads(text))
+    ]
+
+
+def test_every_frame_of_the_protocol_has_a_golden_example() -> None:
+    assert {type(frame) for frame in EXAMPLES} == set(protocol.CODES)
+
+
+def test_the_golden_files_are_what_the_protocol_encodes_today() -> None:
+    assert texts() == GOLDEN
+
+
+@pytest.mark.parametrize("case", cases())
+def test_both_codecs_carry_the_same_frame(case: dict[str, Any]) -> None:
+    [frame] = [f for f in EXAMPLES if protocol.encode_msgpack(f).hex() == case["msgpack"]]
+    code, *values = msgspec.msgpack.decode(bytes.fromhex(case["msgpack"]))
+    kind, fields = protocol.fields_by_code()[code]
+    by_array = {"type": kind, **dict(zip(fields, values, strict=False))}
+    by_object = msgspec.json.decode(case["json"])
+    assert by_object == {name: by_array[name] for name in by_object}
+    assert protocol.encode_json(frame) == case["json"]
