@@ -1,4 +1,4 @@
-"""Django settings, derived from `environment.py`. A value exists here only if Django or two deployments need it."""
+"""Django settings, from `chatsvc/environment.py`. A value exists here only if Django or two deployments need it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import dj_database_url
 
-from chatsvc.settings.environment import BASE_DIR, read_environment
+from chatsvc.environment import BASE_DIR, read_environment
 
 ENVIRONMENT = read_environment()
 

@@ -1,0 +1,235 @@
+"""`make run`: prepares a checkout, starts its services, says where they are, and ends them in order."""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatsvc.embedded import preflight
+from chatsvc.embedded.demo_shop import ensure_demo_shop
+from chatsvc.embedded.env_file import ensure_env_file
+from chatsvc.embedded.local_model import MODEL
+from chatsvc.embedded.ports import free_port
+from chatsvc.embedded.problems import SetupError
+from chatsvc.embedded.processes import Program, Supervisor, tied_to
+from chatsvc.embedded.redis_server import answers, find_redis, redis_command
+from chatsvc.environment import BASE_DIR, Environment, SettingError, read_environment
+
+# Stages end from the highest: what takes work drains first, then what it asks, Redis last. Together below 5 s.
+WORKING, ASKED, STORES = 2, 1, 0
+DRAIN_S = 2.5
+WORKING_STOP_S, ASKED_STOP_S, STORES_STOP_S = 3.2, 0.8, 0.6
+READY_S = 60.0
+
+
+class Stopped(BaseException):
+    """Somebody asked the supervisor to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """What this run is made of."""
+
+    environment: Environment
+    var_dir: Path
+    redis_socket: Path | None  # None: REDIS_URL points elsewhere
+    model_port: int | None  # None: not LLM=local
+
+    def variables(self) -> dict[str, str]:
+        """The children's environment."""
+        variables = {**os.environ, "CHATSVC_VAR": str(self.var_dir), "PYTHONUNBUFFERED": "1"}
+        if self.redis_socket:
+            variables["REDIS_URL"] = f"unix://{self.redis_socket}"
+        if self.model_port:
+            variables.update(
+                LLM_BASE_URL=f"http://127.0.0.1:{self.model_port}/v1", LLM_MODEL=MODEL, LLM_API_KEY=""
+            )
+        return variables
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make run")
+    parser.add_argument("--llm", choices=("local",), help="stream from a llama.cpp server started here")
+    local_model = parser.parse_args().llm == "local"
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    try:
+        run(local_model=local_model)
+    except Stopped:
+        say("Ended.")
+    except (SetupError, SettingError) as error:
+        say(str(error))
+        say(getattr(error, "tail", ""))
+        return 1
+    return 0
+
+
+def run(*, local_model: bool) -> None:
+    """Runs until stopped. Raises `Stopped`, `SetupError` or `SettingError`; by then every child has ended."""
+    began_s = time.monotonic()
+    if ensure_env_file(BASE_DIR / ".env"):
+        say("Wrote .env with a new SECRET_KEY")
+    environment = read_environment()
+    var_dir = environment.var_dir.resolve()
+    preflight.make_writable(var_dir / "log")
+    with preflight.lock(var_dir):
+        preflight.raise_open_files()
+        preflight.check_sqlite()
+        preflight.check_port(environment.bind_host, environment.bind_port)
+        checkout = Checkout(
+            environment=environment,
+            var_dir=var_dir,
+            redis_socket=_embedded_redis_socket(environment, var_dir),
+            model_port=free_port() if local_model else None,
+        )
+        supervisor = Supervisor(BASE_DIR, var_dir / "log", checkout.variables(), say)
+        try:
+            _start(checkout, supervisor)
+            say(greeting(checkout, time.monotonic() - began_s))
+            supervisor.watch()
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            supervisor.stop()
+
+
+def _start(checkout: Checkout, supervisor: Supervisor) -> None:
+    if checkout.redis_socket:
+        redis = supervisor.start(_redis(checkout.redis_socket, checkout.var_dir))
+        supervisor.wait_for(redis, READY_S)
+    model = supervisor.start(_model(checkout.model_port)) if checkout.model_port else None
+    if checkout.environment.demo:
+        shop = ensure_demo_shop(checkout.var_dir)
+        supervisor.start(_shop(shop.port, shop.key))
+    _prepare(checkout)
+    supervisor.start(_python("worker", "celery", "-A", "chatsvc", "worker", *_WORKER))
+    schedule = str(checkout.var_dir / "beat-schedule")
+    supervisor.start(
+        _python("beat", "celery", "-A", "chatsvc", "beat", "-l", "INFO", "-s", schedule, "--pidfile=")
+    )
+    web = supervisor.start(_web(checkout.environment))
+    if model:
+        supervisor.wait_for(model, READY_S)
+    supervisor.wait_for(web, READY_S)
+
+
+def _prepare(checkout: Checkout) -> None:
+    log = checkout.var_dir / "log" / "prepare.log"
+    with log.open("w", encoding="utf-8") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "chatsvc.embedded.prepare"],
+            cwd=BASE_DIR,
+            env=checkout.variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=tied_to(os.getpid()),
+            check=False,
+        )
+    if done.returncode:
+        tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
+        raise SetupError(
+            f"Preparing the database and the static files failed. The end of {log}:", "\n".join(tail)
+        )
+
+
+_WORKER = ("--pool", "prefork", "--concurrency", "2", "-l", "INFO", "--without-gossip", "--without-mingle")
+
+
+def _redis(socket_path: Path, var_dir: Path) -> Program:
+    folder = var_dir / "redis"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    command = redis_command(find_redis(), folder, socket_path)
+    return Program("redis", command, STORES, STORES_STOP_S, answers=lambda: answers(socket_path))
+
+
+def _shop(port: int, key: str) -> Program:
+    command = (sys.executable, "-m", "tests.fakes.shop", "--port", str(port), "--key", key)
+    return Program("shop", command, ASKED, ASKED_STOP_S)
+
+
+def _model(port: int) -> Program:
+    command = (sys.executable, "-m", "chatsvc.embedded.local_model", "--port", str(port))
+    return Program("model", command, ASKED, ASKED_STOP_S, answers=_http_ok("127.0.0.1", port, "/health"))
+
+
+def _web(environment: Environment) -> Program:
+    command = (sys.executable, "manage.py", "serve", "--drain-s", str(DRAIN_S))
+    host = reachable(environment.bind_host)
+    named = next((name for name in environment.allowed_hosts if not name.startswith((".", "*"))), host)
+    ready = _http_ok(host, environment.bind_port, "/readyz", named)
+    return Program("web", command, WORKING, WORKING_STOP_S, answers=ready)
+
+
+def _python(name: str, module: str, *arguments: str) -> Program:
+    return Program(name, (sys.executable, "-m", module, *arguments), WORKING, WORKING_STOP_S)
+
+
+def _http_ok(host: str, port: int, path: str, named: str | None = None) -> Callable[[], bool]:
+    def ask() -> bool:
+        connection = http.client.HTTPConnection(host, port, timeout=2)
+        try:
+            connection.request("GET", path, headers={"Host": named or host})
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    return ask
+
+
+def greeting(checkout: Checkout, took_s: float) -> str:
+    """Where everything is, and how to log in."""
+    environment = checkout.environment
+    host = reachable(environment.bind_host)
+    base = f"http://{f'[{host}]' if ':' in host else host}:{environment.bind_port}"
+    rows = [("Agents", f"{base}/dashboard/"), ("Admin", f"{base}/admin/")]
+    if environment.demo:
+        rows.insert(0, ("Demo shop", f"{base}/demo/"))
+    logins = _demo_logins(checkout.var_dir) if environment.demo else {}
+    rows += [(f"Log in as {name}", password) for name, password in logins.items()]
+    lines = [f"  {label:<16} {value}" for label, value in rows]
+    return "\n".join(["", f"chatsvc is ready ({took_s:.1f} s). Ctrl-C ends it.", "", *lines, ""])
+
+
+def _demo_logins(var_dir: Path) -> dict[str, str]:
+    try:
+        read = json.loads((var_dir / "demo-logins.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return {str(name): str(password) for name, password in read.items()}
+
+
+def reachable(host: str) -> str:
+    """An address at which this machine reaches a server bound to `host`."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+
+
+def _embedded_redis_socket(environment: Environment, var_dir: Path) -> Path | None:
+    if environment.redis_url != f"unix://{environment.var_dir / 'redis.sock'}":
+        return None
+    return preflight.socket_folder(var_dir, os.environ.get("XDG_RUNTIME_DIR")) / "redis.sock"
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise Stopped
+
+
+def say(text: str) -> None:
+    if text:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
