@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
 
-from apps.accounts.models import Agent, Team, Workspace
+from apps.accounts.models import Agent, Site, Team, Workspace, bump
+from apps.stores.ids import new_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,15 @@ def admin_workspace(user_id: int | None) -> str | None:
     return found.values_list("workspace_id", flat=True).first()
 
 
+def create_login(username: str, password: str) -> User:
+    """A user who can log in and nothing else. Raises `ValidationError` for a weak password."""
+    user = User(username=username)
+    validate_password(password, user)
+    user.set_password(password)
+    user.save()
+    return user
+
+
 @transaction.atomic
 def create_agent(
     *,
@@ -57,12 +67,8 @@ def create_agent(
     teams: Iterable[Team] = (),
 ) -> Agent:
     """A user who can log in, and the agent they work as. Raises `ValidationError` for a weak password."""
-    user = get_user_model()(username=username)
-    validate_password(password, user)
-    user.set_password(password)
-    user.is_staff = role == Agent.Role.ADMIN
-    user.save()
-    agent = Agent.objects.create(workspace=workspace, user=user, name=name, role=role)
+    agent = Agent(workspace=workspace, user=create_login(username, password), name=name, role=role)
+    save_agent(agent)
     agent.teams.set(teams)
     return agent
 
@@ -76,3 +82,12 @@ def save_agent(agent: Agent) -> None:
     if user.is_staff != staff:
         user.is_staff = staff
         user.save(update_fields=["is_staff"])
+
+
+def rotate_identity_secret(site: Site) -> str:
+    """The new secret, which the site's server must sign with from now on: tokens of the old one end at once."""
+    secret = new_secret()
+    with transaction.atomic():
+        Site.objects.filter(pk=site.pk).update(identity_secret=secret)
+        bump(site, "settings_version")
+    return secret
