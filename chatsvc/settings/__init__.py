@@ -8,6 +8,7 @@ from typing import Any
 import dj_database_url
 
 from chatsvc.environment import BASE_DIR, read_environment
+from chatsvc.settings.admin import UNFOLD as UNFOLD
 
 ENVIRONMENT = read_environment()
 
@@ -141,6 +142,7 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
+FORMS_URLFIELD_ASSUME_HTTPS = True
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -168,11 +170,6 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {"TITLE": "chatsvc", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
 
-UNFOLD: dict[str, Any] = {
-    "SITE_TITLE": "chatsvc",
-    "SITE_HEADER": "chatsvc",
-    "SITE_SYMBOL": "forum",
-}
 
 LOGGING = {
     "version": 1,

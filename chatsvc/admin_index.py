@@ -1,0 +1,42 @@
+"""The numbers and warnings of the admin's entry page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from apps.accounts.models import Agent
+from apps.accounts.staff import is_superuser, staff_workspace
+from apps.conversations.models import Conversation
+
+
+def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Adds what the entry page shows, of everything for superusers and of the own workspace otherwise."""
+    scope = {} if is_superuser(request) else {"workspace": staff_workspace(request)}
+    context["figures"] = _figures(scope)
+    return context
+
+
+def _figures(scope: dict[str, Any]) -> list[dict[str, Any]]:
+    open_rows = Conversation.objects.filter(**scope, status=Conversation.Status.OPEN, last_seq__gt=0)
+    listed = reverse("admin:conversations_conversation_changelist")
+    return [
+        {
+            "label": gettext("Open conversations"),
+            "value": open_rows.count(),
+            "link": f"{listed}?status__exact=open",
+        },
+        {
+            "label": gettext("Waiting for a person"),
+            "value": open_rows.filter(owner_kind=Conversation.Owner.QUEUE).count(),
+            "link": f"{listed}?status__exact=open&owner_kind__exact=queue",
+        },
+        {
+            "label": gettext("Active agents"),
+            "value": Agent.objects.filter(**scope, active=True, user__is_active=True).count(),
+            "link": f"{reverse('admin:accounts_agent_changelist')}?active__exact=1",
+        },
+    ]
