@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
+from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminURLInputWidget
 
 from apps.accounts.fields import WriteOnlyField, WriteOnlyForm
 from apps.accounts.staff import ReadOnlyAdmin, ScopedAdmin
@@ -34,7 +36,11 @@ class CustomerAdmin(ReadOnlyAdmin):
 
 class ProfileSourceForm(WriteOnlyForm):
     write_only = ("api_key",)
-    api_key = WriteOnlyField(label=_("API key"))
+    base_url = forms.URLField(
+        label=_("Address"), assume_scheme="https", widget=UnfoldAdminURLInputWidget(),
+        help_text=_("Asked for /customers/{id} and /customers/{id}/orders below it."),
+    )  # fmt: skip
+    api_key = WriteOnlyField(label=_("API key"), help_text="")
 
     class Meta:
         model = ProfileSource
