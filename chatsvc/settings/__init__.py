@@ -142,7 +142,6 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
-FORMS_URLFIELD_ASSUME_HTTPS = True
 TIME_ZONE = "UTC"
 USE_TZ = True
 
