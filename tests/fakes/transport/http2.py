@@ -209,7 +209,7 @@ class Http2Exchange:
         await self._connection.flush()
 
     async def goaway(self, *, processed: bool) -> None:
-        await self._connection.goaway(self._stream_id if processed else self._stream_id - 2)
+        await self._connection.goaway(self._stream_id if processed else max(0, self._stream_id - 2))
 
     async def _room(self) -> int:
         async with self._connection.window:

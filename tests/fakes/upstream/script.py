@@ -187,7 +187,7 @@ def _closest(question: str, lines: tuple[str, ...]) -> list[str]:
         if line != question
     ]
     best = sorted((entry for entry in scored if entry[0] > 0), reverse=True)
-    return [line for _, _, line in best[:_QUOTED_LINES]]
+    return [line for score, _, line in best[:_QUOTED_LINES] if 2 * score > best[0][0]]
 
 
 def _features(text: str) -> set[str]:
