@@ -17,10 +17,10 @@ from tests.fakes.shop.server import Mood
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
-def client(shop: Shop, key: str | None = None, timeout_s: float = 10.0) -> httpx.Client:
+def client(shop: Shop, key: str | None = None, read_s: float = 10.0) -> httpx.Client:
     key = shop.key if key is None else key
     bearer = {"authorization": f"Bearer {key}"} if key else {}
-    return httpx.Client(base_url=shop.url, headers=bearer, timeout=timeout_s)
+    return httpx.Client(base_url=shop.url, headers=bearer, timeout=httpx.Timeout(10.0, read=read_s))
 
 
 def test_tells_who_a_customer_is(shop: Shop) -> None:
@@ -124,7 +124,7 @@ def test_answers_late(shop: Shop) -> None:
 
 def test_stalls_until_it_is_released(shop: Shop) -> None:
     shop.behave(Mood.STALL)
-    with client(shop, timeout_s=0.05) as it, pytest.raises(httpx.ReadTimeout):
+    with client(shop, read_s=0.05) as it, pytest.raises(httpx.ReadTimeout):
         it.get("/customers/mia")
     shop.release()
     with client(shop) as it:

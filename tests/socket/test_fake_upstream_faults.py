@@ -80,7 +80,7 @@ def test_no_failing_answer_looks_whole(upstream: Upstream, name: str, http: str)
     upstream.next(said(FAILING[name]))
     received = b""
     status = 0
-    with client(upstream, http, read_s=0.1) as it:
+    with client(upstream, http, read_s=0.1 if "stall" in name else 10.0) as it:
         try:
             with it.stream("POST", CHAT, json=QUESTION) as answer:
                 status = answer.status_code
@@ -287,11 +287,11 @@ def test_stalls_with_signs_of_life(upstream: Upstream) -> None:
 
 def test_gives_signs_of_life_while_it_thinks(upstream: Upstream) -> None:
     slow = Plan(script=Text("At last."), first_token_s=0.1, dialect=Dialect(keepalive_s=0.01))
-    assert body_of(upstream, slow).startswith(b": keep-alive\n\n: keep-alive\n\n")
+    assert body_of(upstream, slow).startswith(b": keep-alive\n\n")
     upstream.next(slow)
     with client(upstream) as it:
         whole = it.post(CHAT, json={**QUESTION, "stream": False})
-    assert whole.content.startswith(b"\n\n")
+    assert whole.content.startswith(b"\n")
     assert whole.json()["choices"][0]["message"]["content"] == "At last."
 
 
