@@ -29,6 +29,7 @@ class Environment:
     llm_base_url: str  # LLM_BASE_URL; empty means the builtin answers
     llm_api_key: str  # LLM_API_KEY
     llm_model: str  # LLM_MODEL
+    llm_ca_file: str  # LLM_CA_FILE: PEM of private authorities that model servers may be signed by
     fsync: (
         bool  # DURABILITY=full waits for the disk at each commit; normal survives a crash of us, not of power
     )
@@ -52,6 +53,7 @@ def read_environment(variables: dict[str, str] | None = None) -> Environment:
         llm_base_url=values.get("LLM_BASE_URL", "").rstrip("/"),
         llm_api_key=values.get("LLM_API_KEY", ""),
         llm_model=values.get("LLM_MODEL", ""),
+        llm_ca_file=values.get("LLM_CA_FILE", ""),
         fsync=_durability(values.get("DURABILITY", "normal")),
     )
 

@@ -1,1 +1,129 @@
+"""Where a site's assistant thinks: model endpoints, and what they cost a day."""
 
+from __future__ import annotations
+
+from decimal import Decimal
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.models import Site
+from apps.llm.errors import NEEDS_ADMIN
+from apps.llm.providers.quirks import CHOICES
+from apps.stores.ids import new_id
+from apps.stores.sealed import SealedText
+
+
+def validate_base_url(value: str) -> None:
+    """An http(s) address with a host, without query or user."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+        raise ValidationError(_("Write the address like https://api.example.com/v1."))
+
+
+RESERVED = frozenset({"model", "messages", "stream", "stream_options", "tools", "n"})
+
+
+def validate_extra_body(value: object) -> None:
+    """A JSON object whose names do not touch what the line itself decides."""
+    if not isinstance(value, dict):
+        raise ValidationError(_('Write a JSON object, for example {"temperature": 0.3}.'))
+    if taken := sorted(RESERVED & value.keys()):
+        raise ValidationError(_("These are set by the line itself: %(names)s.") % {"names": ", ".join(taken)})
+
+
+class ModelEndpoint(models.Model):
+    """One model behind one address. A site asks its endpoints by priority; `builtin` stands implicitly behind the last."""
+
+    class Provider(models.TextChoices):
+        CHAT_COMPLETIONS = "chat_completions", _("Chat Completions (OpenAI-compatible)")
+
+    id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="model_endpoints")
+    name = models.CharField(max_length=60)
+    provider = models.CharField(max_length=24, choices=Provider.choices, default=Provider.CHAT_COMPLETIONS)
+    dialect = models.CharField(
+        max_length=16, choices=CHOICES, default="auto",
+        help_text=_("What the server deviates in. Recognised by the address where possible; choose vLLM by hand."),
+    )
+    base_url = models.CharField(
+        max_length=300, validators=[validate_base_url], help_text=_("Up to /v1, for example https://api.openai.com/v1.")
+    )
+    api_key = SealedText(blank=True)
+    model = models.CharField(max_length=120)
+    http2 = models.BooleanField(
+        "HTTP/2", default=False,
+        help_text=_("One connection for many answers. A stopped answer is not reset: the server goes on, and bills, to its end."),
+    )
+    priority = models.PositiveSmallIntegerField(default=10, help_text=_("The lowest number is asked first."))
+    enabled = models.BooleanField(default=True)
+    max_concurrent = models.PositiveSmallIntegerField(
+        default=100, validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text=_("Answers at a time from each web process; more wait shortly, then the next endpoint is asked."),
+    )
+    max_output_tokens = models.PositiveIntegerField(default=700, validators=[MinValueValidator(16)])
+    price_in = models.DecimalField(
+        max_digits=10, decimal_places=4, default=Decimal(0), validators=[MinValueValidator(0)],
+        help_text=_("For a million prompt tokens."),
+    )
+    price_out = models.DecimalField(
+        max_digits=10, decimal_places=4, default=Decimal(0), validators=[MinValueValidator(0)],
+        help_text=_("For a million tokens of the answer."),
+    )
+    extra_body = models.JSONField(
+        default=dict, blank=True, validators=[validate_extra_body],
+        help_text=_('Added to every request, for example {"reasoning_effort": "low"}.'),
+    )
+    # Written by the line, off the reply path; never a reason to bump the site's version.
+    last_error_kind = models.CharField(max_length=32, blank=True, editable=False)
+    last_error_at = models.DateTimeField(null=True, editable=False)
+    last_ok_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["site", "priority", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["site", "name"], name="one_endpoint_name_a_site"),
+            models.CheckConstraint(
+                condition=Q(price_in__gte=0) & Q(price_out__gte=0), name="endpoint_prices_are_not_negative"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.model})"
+
+    @property
+    def needs_admin(self) -> bool:
+        """Whether the last thing heard from it is a failure that only an administrator can mend."""
+        if self.last_error_kind not in NEEDS_ADMIN or self.last_error_at is None:
+            return False
+        return self.last_ok_at is None or self.last_ok_at < self.last_error_at
+
+    @staticmethod
+    def ailing() -> models.QuerySet[ModelEndpoint]:
+        """The enabled endpoints for which `needs_admin` holds. One query."""
+        return ModelEndpoint.objects.filter(
+            Q(last_ok_at=None) | Q(last_ok_at__lt=F("last_error_at")),
+            enabled=True, last_error_kind__in=NEEDS_ADMIN, last_error_at__isnull=False,
+        ).select_related("site")  # fmt: skip
+
+
+class DailySpend(models.Model):
+    """What a site's answers cost on one UTC day, over all of its endpoints."""
+
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="daily_spend")
+    day = models.DateField()
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=14, decimal_places=6, default=Decimal(0))
+
+    class Meta:
+        ordering = ["-day", "site"]
+        verbose_name_plural = "daily spend"
+        constraints = [models.UniqueConstraint(fields=["site", "day"], name="one_spend_row_a_site_and_day")]
+
+    def __str__(self) -> str:
+        return f"{self.site} {self.day}: {self.cost:.2f}"

@@ -1,0 +1,58 @@
+"""What the database says of endpoints, and what is noted there about them. Synchronous ORM."""
+
+from __future__ import annotations
+
+import json
+
+from django.conf import settings
+from django.utils import timezone
+
+from apps.accounts.models import Site
+from apps.llm.models import ModelEndpoint
+from apps.llm.spec import EndpointSpec
+
+
+def spec_of(row: ModelEndpoint) -> EndpointSpec:
+    """The specification of a saved or unsaved row. No query."""
+    return EndpointSpec(
+        id=row.pk, name=row.name, base_url=row.base_url, api_key=row.api_key, model=row.model, dialect=row.dialect,
+        http2=row.http2, max_concurrent=row.max_concurrent, max_output_tokens=row.max_output_tokens,
+        extra_body=json.dumps(row.extra_body, sort_keys=True),
+    )  # fmt: skip
+
+
+def default_specs() -> tuple[EndpointSpec, ...]:
+    """The endpoint of `LLM_BASE_URL`, `LLM_API_KEY` and `LLM_MODEL`, if they are set."""
+    environment = settings.ENVIRONMENT
+    if not environment.llm_base_url:
+        return ()
+    return (
+        EndpointSpec(
+            name="default", base_url=environment.llm_base_url, api_key=environment.llm_api_key,
+            model=environment.llm_model,
+        ),
+    )  # fmt: skip
+
+
+def specs_of_site(site_id: str) -> tuple[EndpointSpec, ...]:
+    """The site's own enabled endpoints by priority, else the default. One query.
+
+    A site that has endpoints of its own never falls back to the default: it chose who may read its customers' words.
+    """
+    rows = ModelEndpoint.objects.filter(site_id=site_id).order_by("priority", "id")
+    return tuple(spec_of(row) for row in rows if row.enabled) if rows else default_specs()
+
+
+def settings_version(site_id: str) -> int:
+    """The site's current settings version, 0 when there is no such site. One query."""
+    return Site.objects.filter(pk=site_id).values_list("settings_version", flat=True).first() or 0
+
+
+def note_failure(endpoint_id: str, kind: str) -> None:
+    """Keeps the endpoint's last failure for the admin. One query; bumps no version."""
+    ModelEndpoint.objects.filter(pk=endpoint_id).update(last_error_kind=kind, last_error_at=timezone.now())
+
+
+def note_success(endpoint_id: str) -> None:
+    """Keeps when the endpoint last answered. One query; bumps no version."""
+    ModelEndpoint.objects.filter(pk=endpoint_id).update(last_ok_at=timezone.now())
