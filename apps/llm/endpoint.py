@@ -107,7 +107,9 @@ class Endpoint:
     async def _ask_for_models(self) -> int:
         client = await self._opened_client()
         due = _now() + self._deadlines.connect_s + self._deadlines.connect_s
-        request = client.build_request("GET", self.spec.url("models"), extensions={"trace": self._trace_http2})
+        request = client.build_request(
+            "GET", self.spec.url("models"), extensions={"trace": self._trace_http2}
+        )
         response = await transport.send(client, request, due)
         try:
             await transport.read_out(response, due)

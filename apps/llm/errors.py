@@ -145,4 +145,6 @@ def needs_rest(error: LlmError) -> bool:
 
 def is_unreachable(error: LlmError) -> bool:
     """Whether not even a connection came about."""
-    return isinstance(error, ConnectFailed | TlsFailed) or (isinstance(error, Stalled) and error.stage is Stage.CONNECT)
+    return isinstance(error, ConnectFailed | TlsFailed) or (
+        isinstance(error, Stalled) and error.stage is Stage.CONNECT
+    )

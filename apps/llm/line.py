@@ -127,7 +127,12 @@ class Line:
         await self._answer_builtin(request, on_event, reason)
 
     async def _answer(
-        self, site_id: str, endpoint: Endpoint, request: ModelRequest, on_event: OnModelEvent, turn_ends: float
+        self,
+        site_id: str,
+        endpoint: Endpoint,
+        request: ModelRequest,
+        on_event: OnModelEvent,
+        turn_ends: float,
     ) -> LlmError | None:
         """None when it answered, the failure when another may try. Raises `ModelUnavailable` when words were said."""
         ear = _Ear(endpoint, on_event)

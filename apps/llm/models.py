@@ -37,7 +37,7 @@ def validate_extra_body(value: object) -> None:
 
 
 class ModelEndpoint(models.Model):
-    """One model behind one address. A site asks its endpoints by priority; `builtin` stands implicitly behind the last."""
+    """One model behind one address. A site asks its endpoints by priority; `builtin` stands behind the last."""
 
     class Provider(models.TextChoices):
         CHAT_COMPLETIONS = "chat_completions", _("Chat Completions (OpenAI-compatible)")
@@ -47,35 +47,55 @@ class ModelEndpoint(models.Model):
     name = models.CharField(max_length=60)
     provider = models.CharField(max_length=24, choices=Provider.choices, default=Provider.CHAT_COMPLETIONS)
     dialect = models.CharField(
-        max_length=16, choices=CHOICES, default="auto",
-        help_text=_("What the server deviates in. Recognised by the address where possible; choose vLLM by hand."),
+        max_length=16,
+        choices=CHOICES,
+        default="auto",
+        help_text=_(
+            "What the server deviates in. Recognised by the address where possible; choose vLLM by hand."
+        ),
     )
     base_url = models.CharField(
-        max_length=300, validators=[validate_base_url], help_text=_("Up to /v1, for example https://api.openai.com/v1.")
+        max_length=300,
+        validators=[validate_base_url],
+        help_text=_("Up to /v1, for example https://api.openai.com/v1."),
     )
     api_key = SealedText(blank=True)
     model = models.CharField(max_length=120)
     http2 = models.BooleanField(
-        "HTTP/2", default=False,
-        help_text=_("One connection for many answers. A stopped answer is not reset: the server goes on, and bills, to its end."),
+        "HTTP/2",
+        default=False,
+        help_text=_(
+            "One connection for many answers. A stopped answer is not reset: the server goes on, and bills, to its end."
+        ),
     )
     priority = models.PositiveSmallIntegerField(default=10, help_text=_("The lowest number is asked first."))
     enabled = models.BooleanField(default=True)
     max_concurrent = models.PositiveSmallIntegerField(
-        default=100, validators=[MinValueValidator(1), MaxValueValidator(1000)],
-        help_text=_("Answers at a time from each web process; more wait shortly, then the next endpoint is asked."),
+        default=100,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text=_(
+            "Answers at a time from each web process; more wait shortly, then the next endpoint is asked."
+        ),
     )
     max_output_tokens = models.PositiveIntegerField(default=700, validators=[MinValueValidator(16)])
     price_in = models.DecimalField(
-        max_digits=10, decimal_places=4, default=Decimal(0), validators=[MinValueValidator(0)],
+        max_digits=10,
+        decimal_places=4,
+        default=Decimal(0),
+        validators=[MinValueValidator(0)],
         help_text=_("For a million prompt tokens."),
     )
     price_out = models.DecimalField(
-        max_digits=10, decimal_places=4, default=Decimal(0), validators=[MinValueValidator(0)],
+        max_digits=10,
+        decimal_places=4,
+        default=Decimal(0),
+        validators=[MinValueValidator(0)],
         help_text=_("For a million tokens of the answer."),
     )
     extra_body = models.JSONField(
-        default=dict, blank=True, validators=[validate_extra_body],
+        default=dict,
+        blank=True,
+        validators=[validate_extra_body],
         help_text=_('Added to every request, for example {"reasoning_effort": "low"}.'),
     )
     # Written by the line, off the reply path; never a reason to bump the site's version.

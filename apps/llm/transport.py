@@ -12,14 +12,21 @@ import httpx
 from django.conf import settings
 from httpx_aiohttp import AiohttpTransport
 
-from apps.llm.spec import EndpointSpec
 from apps.llm.errors import BrokenStream, ConnectFailed, LlmError, Stage, Stalled, TlsFailed
+from apps.llm.spec import EndpointSpec
 
 # httpx's own default of 5 s would close the warm connection before the next question.
 KEEPALIVE_S = 600.0
 SPARE_CONNECTIONS = 4  # warm-ups and tests run beside the answers
 # What a client can raise on its way: httpx's errors, aiohttp's that its transport does not map, the system's.
-CLIENT_ERRORS = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, aiohttp.ClientError, OSError, ValueError)
+CLIENT_ERRORS = (
+    httpx.HTTPError,
+    httpx.StreamError,
+    httpx.InvalidURL,
+    aiohttp.ClientError,
+    OSError,
+    ValueError,
+)
 
 
 @cache
@@ -40,7 +47,9 @@ async def open_client(spec: EndpointSpec, connect_s: float, opened: Callable[[],
     context = await asyncio.to_thread(_tls_context, spec.http2)
     count = spec.max_concurrent + SPARE_CONNECTIONS
     # The limits must go to the transport: those of the client reach only httpx's own.
-    limits = httpx.Limits(max_connections=count, max_keepalive_connections=count, keepalive_expiry=KEEPALIVE_S)
+    limits = httpx.Limits(
+        max_connections=count, max_keepalive_connections=count, keepalive_expiry=KEEPALIVE_S
+    )
     transport: httpx.AsyncBaseTransport
     if spec.http2:
         transport = httpx.AsyncHTTPTransport(verify=context, http1=True, http2=True, limits=limits)
@@ -59,8 +68,12 @@ def _session(context: ssl.SSLContext, count: int, opened: Callable[[], None]) ->
         opened()
 
     trace.on_connection_create_end.append(count_connection)
-    connector = aiohttp.TCPConnector(ssl=context, limit=count, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=60)
-    return aiohttp.ClientSession(connector=connector, trace_configs=[trace], cookie_jar=aiohttp.DummyCookieJar())
+    connector = aiohttp.TCPConnector(
+        ssl=context, limit=count, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=60
+    )
+    return aiohttp.ClientSession(
+        connector=connector, trace_configs=[trace], cookie_jar=aiohttp.DummyCookieJar()
+    )
 
 
 async def send(client: httpx.AsyncClient, request: httpx.Request, due: float) -> httpx.Response:

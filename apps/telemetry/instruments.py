@@ -24,3 +24,21 @@ redis_failures = Counter(
     "chatsvc_redis_failures_total", "Redis calls that failed or were late", ["operation"]
 )
 refused_frames = Counter("chatsvc_refused_frames_total", "Client frames refused", ["code"])
+
+llm_answers = Counter(
+    "chatsvc_llm_answers_total", "Requests to model endpoints by their end", ["dialect", "outcome"]
+)
+llm_builtin_answers = Counter(
+    "chatsvc_llm_builtin_answers_total", "Answers of the builtin provider, by why it spoke", ["reason"]
+)
+llm_first_text_seconds = Histogram(
+    "chatsvc_llm_first_text_seconds",
+    "Request to the endpoint's first text",
+    ["dialect"],
+    buckets=_MILLISECONDS,
+)
+llm_in_flight = Gauge("chatsvc_llm_in_flight", "Answers being streamed by model endpoints", ["dialect"])
+llm_connections_opened = Counter(
+    "chatsvc_llm_connections_opened_total", "New connections to model endpoints", ["dialect"]
+)
+llm_tokens = Counter("chatsvc_llm_tokens_total", "Tokens of answers; cached is a part of prompt", ["kind"])

@@ -51,11 +51,16 @@ async def _bytes_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
         yield chunk
 
 
-async def _refuse_unless_stream(response: httpx.Response, chunks: AsyncGenerator[bytes, None], due: float) -> None:
+async def _refuse_unless_stream(
+    response: httpx.Response, chunks: AsyncGenerator[bytes, None], due: float
+) -> None:
     if response.status_code == httpx.codes.OK and "json" not in response.headers.get("content-type", ""):
         return
     body = b""
-    while len(body) < ERROR_BODY_BYTES and (chunk := await transport.read(chunks, due, Stage.FIRST_DATA)) is not None:
+    while (
+        len(body) < ERROR_BODY_BYTES
+        and (chunk := await transport.read(chunks, due, Stage.FIRST_DATA)) is not None
+    ):
         body += chunk
     if response.status_code == httpx.codes.OK and b'"error"' not in body:
         raise BadData("answered with plain JSON instead of a stream")
@@ -63,7 +68,7 @@ async def _refuse_unless_stream(response: httpx.Response, chunks: AsyncGenerator
 
 
 class _Reading:
-    """The loop over one response. A deadline is set only by progress of the model; our own receiver's time is not its."""
+    """The loop over one response. Only progress of the model sets a deadline anew; our receiver's time does not count."""
 
     def __init__(
         self, chunks: AsyncGenerator[bytes, None], on_event: OnModelEvent, deadlines: Deadlines, first_due: float,

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from apps.engine.types import ModelRequest
-from apps.llm.spec import EndpointSpec
 from apps.llm.providers.chat_chunks import HANDOFF
+from apps.llm.spec import EndpointSpec
 
 
 def headers(spec: EndpointSpec, request: ModelRequest) -> dict[str, str]:
@@ -36,7 +36,10 @@ def body(spec: EndpointSpec, request: ModelRequest) -> bytes:
 
 
 def _handoff_tool(teams: tuple[str, ...]) -> dict[str, Any]:
-    team: dict[str, Any] = {"type": "string", "description": "The team that fits best; leave out when unsure."}
+    team: dict[str, Any] = {
+        "type": "string",
+        "description": "The team that fits best; leave out when unsure.",
+    }
     if teams:
         team["enum"] = list(teams)
     return {
@@ -48,7 +51,10 @@ def _handoff_tool(teams: tuple[str, ...]) -> dict[str, Any]:
             "parameters": {
                 "type": "object",
                 "properties": {
-                    "reason": {"type": "string", "description": "One sentence for the colleague: what is wanted."},
+                    "reason": {
+                        "type": "string",
+                        "description": "One sentence for the colleague: what is wanted.",
+                    },
                     "team": team,
                 },
                 "required": ["reason"],

@@ -1,0 +1,103 @@
+"""A concise answer out of an article's own sentences. Pure; it chooses, it never writes."""
+
+from __future__ import annotations
+
+import re
+
+from apps.engine.types import Passage
+
+SENTENCES = 3
+CHARACTERS = 420
+
+_HEADING = re.compile(r"^\s*#{1,6}\s.*$", re.MULTILINE)
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])")
+_LATIN_WORD = re.compile(r"[a-z0-9]+")
+_HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "a an the i you we my your our it is are was be been do does did can could will would should may to of for in "
+        "on at by with from and or if not no what how when where which who why this that there have has had get me us",
+    )
+)
+_COMMON_HAN = frozenset(
+    {"可以", "什么", "怎么", "我的", "吗", "多少", "如何", "你们", "我们", "能不", "不能"}
+)
+
+
+def best_passage(passages: tuple[Passage, ...], *, chinese: bool) -> Passage | None:
+    """The best passage the ranker stands behind; one in the customer's language before any other."""
+    answerable = [passage for passage in passages if passage.answerable]
+    if not answerable:
+        return None
+    return max(answerable, key=lambda passage: (passage.locale.startswith("zh") == chinese, passage.score))
+
+
+def concise(passage: Passage, question: str) -> str:
+    """Up to three of the passage's sentences, those nearest to the question, in the article's order."""
+    sentences = _sentences(passage.text)
+    wanted = terms(question)
+    ranked = sorted(range(len(sentences)), key=lambda index: (-_overlap(wanted, sentences[index]), index))
+    if wanted and ranked and _overlap(wanted, sentences[ranked[0]]) == 0:
+        ranked = list(range(len(sentences)))  # nothing in common (another language): the article's beginning
+    chosen: list[int] = []
+    for index in ranked[:SENTENCES]:
+        if chosen and sum(len(sentences[i]) for i in [*chosen, index]) > CHARACTERS:
+            break
+        chosen.append(index)
+    return _joined([sentences[index] for index in sorted(chosen)])
+
+
+def terms(text: str) -> frozenset[str]:
+    """Stemmed Latin words and Chinese character pairs that carry meaning."""
+    lowered = text.casefold()
+    words = {_stem(word) for word in _LATIN_WORD.findall(lowered) if word not in _COMMON}
+    pairs = {run[i : i + 2] for run in _HAN_RUN.findall(lowered) for i in range(max(1, len(run) - 1))}
+    return frozenset(words | (pairs - _COMMON_HAN))
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
+
+
+def _overlap(wanted: frozenset[str], sentence: str) -> int:
+    return len(wanted & terms(sentence))
+
+
+def _sentences(text: str) -> list[str]:
+    found: list[str] = []
+    paragraph: list[str] = []
+    for line in [*_HEADING.sub("", text).splitlines(), ""]:
+        bullet = _BULLET.match(line)
+        if bullet or not line.strip():
+            found.extend(_split(" ".join(paragraph)))
+            paragraph = []
+        if bullet:
+            found.append(f"- {line[bullet.end() :].strip()}")
+        elif line.strip():
+            paragraph.append(line.strip())
+    return found
+
+
+def _split(paragraph: str) -> list[str]:
+    return [part.strip() for part in _SENTENCE_END.split(paragraph) if part.strip()]
+
+
+def _joined(sentences: list[str]) -> str:
+    """Bullets stay a list; everything else flows."""
+    text = ""
+    for sentence in sentences:
+        if not text:
+            text = sentence
+        elif sentence.startswith("- ") or text.rsplit("\n", 1)[-1].startswith("- "):
+            between = (
+                "\n" if sentence.startswith("- ") and text.rsplit("\n", 1)[-1].startswith("- ") else "\n\n"
+            )
+            text += between + sentence
+        else:
+            text += ("" if text[-1] in "。！？" else " ") + sentence
+    return text
