@@ -80,6 +80,8 @@ def _write(health: dict[str, str], spent: dict[tuple[str, str], Usage]) -> dict[
                 records.note_success(endpoint_id)
             else:
                 records.note_failure(endpoint_id, kind)
+        sites = records.existing_sites({site_id for site_id, _ in spent})
         for (site_id, endpoint_id), usage in spent.items():
-            spend.add_usage(site_id, endpoint_id, usage)
-    return {site_id: spend.cap_reached(site_id) for site_id in {site_id for site_id, _ in spent}}
+            if site_id in sites:
+                spend.add_usage(site_id, endpoint_id, usage)
+    return {site_id: spend.cap_reached(site_id) for site_id in sites}

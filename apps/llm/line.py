@@ -7,7 +7,6 @@ import datetime as dt
 import logging
 import math
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db import Error as DatabaseFailure
@@ -20,6 +19,7 @@ from apps.llm.deadlines import Deadlines
 from apps.llm.endpoint import Endpoint
 from apps.llm.errors import LlmError
 from apps.llm.journal import OK, Journal
+from apps.llm.keeper import Keeper
 from apps.llm.pool import Pool
 from apps.llm.providers import builtin
 from apps.llm.spec import EndpointSpec
@@ -30,9 +30,6 @@ logger = logging.getLogger(__name__)
 
 # How long a start may wait for warm connections: a dead endpoint must not keep the service down.
 OPEN_WAITS_S = 2.0
-CLOSE_WAITS_S = 3.0
-# Endpoints no site wants any more are looked after at least this often.
-TEND_EVERY_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +47,18 @@ class Line:
         self._deadlines = deadlines or Deadlines()
         self._journal = Journal()
         self._pool = Pool(self._deadlines, self._journal)
+        self._keeper = Keeper(self._pool, self._journal, self._wanted, self._set_capped)
         self._rosters: dict[str, _Roster] = {}
         self._capped_on: dict[str, dt.date] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._wake = asyncio.Event()
-        self._keeper: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Warms what is known so far, for at most two seconds; the keeper goes on until `close`."""
-        self._loop = asyncio.get_running_loop()
-        warmed = asyncio.Event()
-        self._keeper = self._loop.create_task(self._keep(warmed), name="line-keeper")
-        with suppress(TimeoutError):
-            async with asyncio.timeout(OPEN_WAITS_S):
-                await warmed.wait()
+        await self._keeper.open(OPEN_WAITS_S)
 
     async def close(self) -> None:
-        """Ends the keeper, writes the last notes and closes every connection. Answers should have ended before."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.wait([self._keeper], timeout=CLOSE_WAITS_S)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_WAITS_S):
-                await self._journal.write()
+        """Writes the last notes and closes every connection. Answers should have ended before."""
+        await self._keeper.close()
         await self._pool.close()
-        self._loop = None
 
     # -------------------------------------------------------------- resident
 
@@ -83,7 +67,7 @@ class Line:
         specs = records.specs_of_site(site_id)
         self._set_capped(site_id, spend.cap_reached(site_id))
         self._rosters[site_id] = _Roster(version, specs)
-        self._wake_keeper()
+        self._keeper.endpoints_changed()
 
     def loaded_version(self, site_id: str) -> int:
         """The version given at the last `refresh`, 0 when there was none."""
@@ -94,7 +78,7 @@ class Line:
         """The site is gone; its endpoints are closed once idle."""
         self._rosters.pop(site_id, None)
         self._capped_on.pop(site_id, None)
-        self._wake_keeper()
+        self._keeper.endpoints_changed()
 
     # ---------------------------------------------------------------- answer
 
@@ -173,26 +157,10 @@ class Line:
             instruments.llm_tokens.labels("cached").inc(usage.cached_tokens)
             instruments.llm_tokens.labels("completion").inc(usage.completion_tokens)
         if not self._journal.empty:
-            self._wake.set()
+            self._keeper.noted()
 
-    # ---------------------------------------------------------------- keeper
-
-    async def _keep(self, warmed: asyncio.Event) -> None:
-        while True:
-            self._wake.clear()
-            await self._pool.tend({spec for roster in list(self._rosters.values()) for spec in roster.specs})
-            warmed.set()
-            for site_id, capped in (await self._journal.write()).items():
-                self._set_capped(site_id, capped)
-            due = self._pool.next_due()
-            latest = asyncio.get_running_loop().time() + TEND_EVERY_S
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(latest if due is None else min(due, latest)):
-                    await self._wake.wait()
-
-    def _wake_keeper(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._wake.set)
+    def _wanted(self) -> set[EndpointSpec]:
+        return {spec for roster in list(self._rosters.values()) for spec in roster.specs}
 
     def _set_capped(self, site_id: str, capped: bool) -> None:
         if capped:

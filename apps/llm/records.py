@@ -43,9 +43,9 @@ def specs_of_site(site_id: str) -> tuple[EndpointSpec, ...]:
     return tuple(spec_of(row) for row in rows if row.enabled) if rows else default_specs()
 
 
-def settings_version(site_id: str) -> int:
-    """The site's current settings version, 0 when there is no such site. One query."""
-    return Site.objects.filter(pk=site_id).values_list("settings_version", flat=True).first() or 0
+def existing_sites(site_ids: set[str]) -> set[str]:
+    """Those that were not deleted meanwhile. One query."""
+    return set(Site.objects.filter(pk__in=site_ids).values_list("pk", flat=True))
 
 
 def note_failure(endpoint_id: str, kind: str) -> None:

@@ -30,11 +30,11 @@ CLIENT_ERRORS = (
 
 
 @cache
-def _tls_context(http2: bool) -> ssl.SSLContext:
+def _tls_context(http2: bool, ca_file: str) -> ssl.SSLContext:
     """One a protocol: httpx writes its ALPN list into the context it is given, and aiohttp must not offer h2."""
     context = httpx.create_ssl_context()
-    if settings.ENVIRONMENT.llm_ca_file:
-        context.load_verify_locations(settings.ENVIRONMENT.llm_ca_file)
+    if ca_file:
+        context.load_verify_locations(ca_file)
     context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     return context
 
@@ -44,7 +44,7 @@ async def open_client(spec: EndpointSpec, connect_s: float, opened: Callable[[],
 
     Building the TLS context blocks for 29 ms, so that happens once and in a thread.
     """
-    context = await asyncio.to_thread(_tls_context, spec.http2)
+    context = await asyncio.to_thread(_tls_context, spec.http2, settings.ENVIRONMENT.llm_ca_file)
     count = spec.max_concurrent + SPARE_CONNECTIONS
     # The limits must go to the transport: those of the client reach only httpx's own.
     limits = httpx.Limits(
