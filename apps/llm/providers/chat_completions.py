@@ -68,7 +68,7 @@ async def _refuse_unless_stream(
 
 
 class _Reading:
-    """The loop over one response. Only the model's progress re-arms the deadline; our receiver's time does not count."""
+    """The loop over one response. Only the model's progress re-arms the deadline; our own time does not count."""
 
     def __init__(
         self, chunks: AsyncGenerator[bytes, None], on_event: OnModelEvent, deadlines: Deadlines, first_due: float,
