@@ -42,3 +42,8 @@ llm_connections_opened = Counter(
     "chatsvc_llm_connections_opened_total", "New connections to model endpoints", ["dialect"]
 )
 llm_tokens = Counter("chatsvc_llm_tokens_total", "Tokens of answers; cached is a part of prompt", ["kind"])
+knowledge_searches = Counter(
+    "chatsvc_knowledge_searches_total",
+    "Searches of the articles, by meaning and words or by words alone",
+    ["by"],
+)

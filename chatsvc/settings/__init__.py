@@ -127,6 +127,11 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5, "max_retries": 1}
 CELERY_BEAT_SCHEDULE = {
     "sweep-outbox": {"task": "apps.conversations.tasks.sweep_outbox", "schedule": timedelta(seconds=5)},
+    "ingest-stale-articles": {
+        "task": "apps.knowledge.tasks.ingest_stale",
+        "schedule": timedelta(seconds=10),
+        "options": {"expires": 10},
+    },
 }
 
 AUTH_PASSWORD_VALIDATORS = [
