@@ -1,0 +1,98 @@
+"""The agents' pages: dashboard shell, log-in, log-out. The dashboard itself lives behind `/ws/agent`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, TypeAlias
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils.decorators import method_decorator
+from django.utils.translation import get_language
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from apps.accounts.models import Agent
+
+View: TypeAlias = Callable[..., HttpResponseBase]
+Words: TypeAlias = dict[str, dict[str, Any]]
+
+CATALOGS = settings.BASE_DIR / "static" / "js" / "dashboard" / "locale"
+
+
+def strict_policy(view: View) -> View:
+    """Lets the page load and call nothing but this origin, run no inline code, and be framed by nobody."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        response["Content-Security-Policy"] = content_security_policy(request)
+        return response
+
+    return wrapped
+
+
+def content_security_policy(request: HttpRequest) -> str:
+    # The socket is named besides 'self', which covers ws: only since CSP level 3 (Safari 15.4).
+    socket = f"{'wss' if request.is_secure() else 'ws'}://{request.get_host()}"
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+        f"connect-src 'self' {socket}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )
+
+
+@require_GET
+@never_cache
+@login_required
+@strict_policy
+def dashboard(request: HttpRequest) -> HttpResponse:
+    """The dashboard's shell. A user who is no active agent is told so and by whom it can be changed. One query."""
+    agent = Agent.objects.filter(user=request.user.pk, active=True).select_related("workspace").first()
+    if agent is None:
+        return _no_agent(request)
+    return render(request, "dashboard/shell.html", {**_context(), "agent": agent})
+
+
+@method_decorator([never_cache, strict_policy], name="dispatch")
+class Login(LoginView):
+    """Log-in of agents and administrators; a wrong name and a wrong password read the same."""
+
+    template_name = "dashboard/login.html"
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return {**super().get_context_data(**kwargs), **_context()}
+
+
+class Logout(LogoutView):
+    """Ends the session. POST only."""
+
+    http_method_names = ["post", "options"]
+
+
+def _no_agent(request: HttpRequest) -> HttpResponse:
+    context = _context()
+    body: str = context["words"]["no_agent"]["body"]
+    context["explanation"] = body.replace("{user}", request.user.get_username())
+    return render(request, "dashboard/no_agent.html", context, status=403)
+
+
+@cache
+def catalog(language: str) -> Words:
+    """The words of the agents' pages, shared with the scripts. Read once a process."""
+    words: Words = json.loads((CATALOGS / f"{language}.json").read_text(encoding="utf-8"))
+    return words
+
+
+def _context() -> dict[str, Any]:
+    language = "zh-hans" if (get_language() or "").startswith("zh") else "en"
+    return {
+        "words": catalog(language),
+        "language": language,
+        "catalog_path": f"js/dashboard/locale/{language}.json",
+    }

@@ -1,0 +1,72 @@
+// @ts-check
+/** One conversation as an agent sees it: its timeline and what stands beside it. Pure. */
+
+import { empty, reduce } from "../wire/timeline.js";
+
+/** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
+/** @typedef {import("../wire/frames.js").Panel} Panel */
+/** @typedef {import("../wire/frames.js").Stage} Stage */
+/** @typedef {import("../wire/timeline.js").Timeline} Timeline */
+/**
+ * @typedef {object} Room
+ * @property {string} id
+ * @property {"loading"|"ready"|"failed"} phase
+ * @property {string|null} error code of the refusal
+ * @property {number|null} readUpTo places beyond it are new to the agent; null draws no line
+ * @property {Timeline} timeline
+ * @property {Panel|null} panel
+ * @property {readonly Stage[]} stages of the last turn
+ * @property {Readonly<Record<string, string>>} marks what was warm in it
+ */
+
+/**
+ * @param {string} id
+ * @param {number|null} [readUpTo]
+ * @returns {Room}
+ */
+export function emptyRoom(id, readUpTo = null) {
+  return { id, phase: "loading", error: null, readUpTo, timeline: empty(id), panel: null, stages: [], marks: {} };
+}
+
+/**
+ * @param {Room} room
+ * @param {ServerFrame} frame
+ * @returns {Room} the same object when the frame is not about this conversation
+ */
+export function reduceRoom(room, frame) {
+  const timeline = reduce(room.timeline, frame);
+  const next = timeline === room.timeline ? room : { ...room, timeline };
+  switch (frame.type) {
+    case "watching":
+      if (frame.row.conversation !== room.id) return next;
+      return { ...next, phase: "ready", error: null, panel: frame.panel, stages: frame.stages, marks: frame.marks };
+    case "waterfall":
+      return frame.conversation === room.id ? { ...next, stages: frame.stages, marks: frame.marks } : next;
+    case "panel":
+      return frame.conversation === room.id ? { ...next, panel: frame.panel } : next;
+    case "refused":
+      if (frame.of !== "conversation.watch" || frame.conversation !== room.id) return next;
+      return { ...next, phase: "failed", error: frame.code };
+    default:
+      return next;
+  }
+}
+
+/**
+ * What the agent may do now. Nobody takes a conversation out of a colleague's hands.
+ * @param {Room} room
+ * @param {string|null} me
+ * @returns {{ take: boolean, hand_back: boolean, resolve: boolean, reopen: boolean, write: boolean }}
+ */
+export function allowed(room, me) {
+  const { status, owner } = room.timeline;
+  const open = room.phase === "ready" && status === "open";
+  const mine = open && owner.kind === "agent" && owner.agent === me;
+  return {
+    take: open && owner.kind !== "agent",
+    hand_back: mine,
+    resolve: mine || (open && owner.kind !== "agent"),
+    reopen: room.phase === "ready" && status === "resolved",
+    write: mine,
+  };
+}

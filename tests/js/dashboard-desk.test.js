@@ -1,0 +1,221 @@
+// @ts-check
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Desk } from "../../static/js/dashboard/desk.js";
+import { threadLines } from "../../static/js/dashboard/lines.js";
+import { Preferences } from "../../static/js/dashboard/preferences.js";
+import { allowed } from "../../static/js/dashboard/room.js";
+import { Connection } from "../../static/js/wire/connection.js";
+
+const QUEUE = { kind: "queue", reason: "button" };
+const MINE = { kind: "agent", agent: "kim", name: "Kim" };
+const ME = { id: "kim", name: "Kim", online: true };
+
+/** The network's end: what was sent, and a way to answer. Only the browser's socket is replaced. */
+class Server {
+  /** @type {any[]} */
+  sent = [];
+  /** @type {any} */
+  socket = null;
+  /** @type {PromiseWithResolvers<any>} */
+  #dialled = withResolvers();
+
+  constructor() {
+    const dialled = (/** @type {any} */ socket) => this.#dialled.resolve(socket);
+    const { sent } = this;
+    this.socketClass = class {
+      readyState = 0;
+      constructor() {
+        dialled(this);
+      }
+      /** @param {string} text */
+      send(text) {
+        sent.push(JSON.parse(text));
+      }
+      close() {
+        this.readyState = 3;
+      }
+    };
+  }
+
+  /** @param {object[]} rows */
+  async greet(rows) {
+    this.socket = await this.#dialled.promise;
+    this.#dialled = withResolvers();
+    this.socket.readyState = 1;
+    this.socket.onopen();
+    this.says({ type: "inbox", me: ME, rows, agents: [ME], heartbeat_s: 30, now: Date.now() });
+  }
+
+  /** @param {object} frame */
+  says(frame) {
+    this.socket.onmessage({ data: JSON.stringify(frame) });
+  }
+
+  /** @param {string} type */
+  last(type) {
+    return this.sent.filter((frame) => frame.type === type).at(-1);
+  }
+}
+
+/** @returns {PromiseWithResolvers<any>} */
+function withResolvers() {
+  /** @type {any} */
+  const parts = {};
+  parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));
+  return parts;
+}
+
+/** @param {object} [fields] */
+const row = (fields = {}) => ({
+  conversation: "c", seq: 3, customer: "Mia", verified: true, status: "open", owner: QUEUE, last_line: "hi",
+  last_author: "customer", at: 1, locale: "en", site: "Lantern", waiting_since: 1, ...fields,
+});
+
+/** @param {object} [fields] @param {object[]} [events] */
+const watching = (fields = {}, events = []) => ({
+  type: "watching", row: row(fields), page: { conversation: "c", epoch: "e", upto: 3, events }, panel: { customer: "x", name: "Mia", verified: true },
+});
+
+/** @param {number} seq @param {string} author @param {object} [fields] */
+const message = (seq, author, fields = {}) => ({
+  type: "event", conversation: "c", seq, kind: "message", at: seq, message: { id: `m${seq}`, place: seq, author, name: author, text: `text ${seq}`, at: seq, ...fields },
+});
+
+/** @param {import("node:test").TestContext} t @param {object} [fields] */
+async function opened(t, fields = {}) {
+  const server = new Server();
+  const line = new Connection({ url: "ws://here", hello: () => ({ type: "hello" }), socketClass: /** @type {any} */ (server.socketClass) });
+  let id = 0;
+  const desk = new Desk(line, new Preferences("kim"), () => `id${(id += 1)}`);
+  /** @type {any[]} */
+  const notices = [];
+  /** @type {any[]} */
+  const queued = [];
+  desk.addEventListener("notice", (event) => notices.push(/** @type {CustomEvent} */ (event).detail));
+  desk.addEventListener("queued", (event) => queued.push(.../** @type {CustomEvent} */ (event).detail));
+  t.after(() => line.close());
+  line.open();
+  await server.greet([row(fields)]);
+  desk.open("c");
+  server.says(watching(fields, [message(1, "customer"), message(2, "assistant"), message(3, "customer")]));
+  return { server, line, desk, notices, queued };
+}
+
+/** @param {Desk} desk */
+const may = (desk) => allowed(/** @type {import("../../static/js/dashboard/room.js").Room} */ (desk.room), "kim");
+
+test("the owner shown is the server's word: a take is pending until its event comes", async (t) => {
+  const { server, desk } = await opened(t);
+  desk.act("take", "c");
+  assert.equal(desk.verbOf("c"), "take");
+  assert.equal(may(desk).write, false);
+  server.says({ type: "ack", id: "id1", seq: 4, conversation: "c", at: 1 });
+  assert.equal(desk.verbOf("c"), "take");
+  server.says({ type: "event", conversation: "c", seq: 4, kind: "owner", at: 4, owner: MINE });
+  assert.equal(desk.verbOf("c"), null);
+  assert.equal(may(desk).write, true);
+});
+
+test("a lost race names who was first and changes nothing else", async (t) => {
+  const { server, desk, notices } = await opened(t);
+  desk.act("take", "c");
+  server.says({ type: "refused", code: "already_taken", message: "Ana", id: "id1", of: "conversation.take", conversation: "c" });
+  assert.deepEqual(notices, [{ key: "toast.already_taken", values: { name: "Ana" }, tone: "bad" }]);
+  assert.equal(desk.verbOf("c"), null);
+  assert.equal(desk.room?.timeline.owner.kind, "queue");
+});
+
+test("pressing twice asks once", async (t) => {
+  const { server, desk } = await opened(t);
+  desk.act("take", "c");
+  desk.act("take", "c");
+  assert.equal(server.sent.filter((frame) => frame.type === "conversation.take").length, 1);
+});
+
+test("a verb without a connection is refused at once", async (t) => {
+  const { desk, line, notices } = await opened(t);
+  line.close();
+  desk.act("take", "c");
+  assert.deepEqual(notices.map((notice) => notice.key), ["toast.offline"]);
+  assert.equal(desk.verbOf("c"), null);
+});
+
+test("a resolved conversation offers its undoing", async (t) => {
+  const { server, desk, notices } = await opened(t, { owner: MINE });
+  desk.act("resolve", "c");
+  server.says({ type: "ack", id: "id1", seq: 4, conversation: "c", at: 1 });
+  server.says({ type: "event", conversation: "c", seq: 4, kind: "status", at: 4, status: "resolved" });
+  assert.deepEqual(notices, [{ key: "toast.resolved", tone: "good", conversation: "c", again: "reopen" }]);
+  assert.deepEqual(may(desk), { take: false, hand_back: false, resolve: false, reopen: true, write: false });
+});
+
+test("a message is shown at once and stays one when it is stored", async (t) => {
+  const { server, desk } = await opened(t, { owner: MINE });
+  desk.send("hello");
+  assert.equal(desk.room?.timeline.pending.length, 1);
+  server.says(message(4, "agent", { client_id: "id1", text: "hello" }));
+  server.says({ type: "ack", id: "id1", seq: 4, conversation: "c", at: 1 });
+  assert.equal(desk.room?.timeline.pending.length, 0);
+  assert.equal(desk.room?.timeline.items.length, 4);
+});
+
+test("a message that was refused can be sent again or discarded", async (t) => {
+  const { server, desk } = await opened(t, { owner: MINE });
+  desk.send("hello");
+  server.says({ type: "refused", code: "not_owner", message: "Ana owns it", id: "id1", of: "message.send", conversation: "c" });
+  assert.equal(desk.room?.timeline.pending[0].state, "failed");
+  desk.retry("id1");
+  assert.deepEqual(server.last("message.send"), { type: "message.send", id: "id1", conversation: "c", text: "hello" });
+  desk.discard("id1");
+  assert.equal(desk.room?.timeline.pending.length, 0);
+});
+
+test("after a lost connection it watches again and sends what has no answer, under the same id", async (t) => {
+  const { server, desk, line } = await opened(t, { owner: MINE });
+  desk.send("hello");
+  line.restart();
+  server.sent.length = 0;
+  await server.greet([row({ owner: MINE })]);
+  assert.deepEqual(server.sent.map((frame) => frame.type), ["hello", "conversation.watch", "message.send"]);
+  assert.equal(server.last("message.send").id, "id1");
+});
+
+test("what comes into the queue is announced, in a conversation never seen before too", async (t) => {
+  const { server, queued } = await opened(t, { owner: MINE });
+  server.says({ type: "inbox.row", row: row({ conversation: "new", owner: QUEUE }) });
+  assert.deepEqual(queued.map((one) => one.conversation), ["new"]);
+});
+
+test("a conversation that may not be seen says so", async (t) => {
+  const { server, desk } = await opened(t);
+  desk.open("other");
+  server.says({ type: "refused", code: "not_found", message: "no", of: "conversation.watch", conversation: "other" });
+  assert.equal(desk.room?.phase, "failed");
+  assert.equal(desk.room?.error, "not_found");
+});
+
+test("the assistant's words stream into the thread and a takeover labels where they were cut", async (t) => {
+  const { server, desk } = await opened(t, { owner: { kind: "assistant" } });
+  server.says({ type: "event", conversation: "c", seq: 4, kind: "turn_opened", at: 4, turn: "u", part: 1 });
+  server.says({ type: "turn.started", conversation: "c", turn: "u", part: 1, handle: 1, place: 4 });
+  server.says({ type: "delta", conversation: "c", handle: 1, offset: 0, text: "Your order" });
+  const timeline = () => /** @type {import("../../static/js/dashboard/room.js").Room} */ (desk.room).timeline;
+  const live = threadLines(timeline(), null, () => "").at(-1);
+  assert.equal(live?.kind === "row" && live.row.kind === "live" && live.row.live.text, "Your order");
+  server.says({ type: "turn.ended", conversation: "c", handle: 1, end: "taken_over", length: 10 });
+  server.says({ type: "event", conversation: "c", seq: 5, kind: "owner", at: 5, owner: MINE });
+  server.says({ ...message(6, "assistant"), message: { id: "m6", place: 4, author: "assistant", name: "A", text: "Your order", at: 6, state: "taken_over", turn: "u", part: 1 } });
+  const cut = threadLines(timeline(), null, () => "").find((one) => one.key === live?.key);
+  assert.equal(cut?.kind === "row" && cut.cutBy, "Kim");
+});
+
+test("messages of one speaker stand together, and the unread line before the first new one of the customer", async (t) => {
+  const { server, desk } = await opened(t);
+  server.says(message(4, "customer", { at: 4 }));
+  const lines = threadLines(/** @type {any} */ (desk.room).timeline, 2, () => "");
+  assert.deepEqual(lines.map((one) => (one.kind === "row" ? `${one.key} ${one.first} ${one.last}` : one.kind)), [
+    "place 1 true true", "place 2 true true", "unread", "place 3 true false", "place 4 false true",
+  ]);
+});
