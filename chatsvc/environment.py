@@ -30,6 +30,11 @@ class Environment:
     llm_api_key: str  # LLM_API_KEY
     llm_model: str  # LLM_MODEL
     llm_ca_file: str  # LLM_CA_FILE: PEM of private authorities that model servers may be signed by
+    mail_host: str  # MAIL_HOST; empty writes mails to files under var_dir
+    mail_port: int  # MAIL_PORT, 1-65535; 465 speaks TLS at once, others STARTTLS
+    mail_user: str  # MAIL_USER
+    mail_password: str  # MAIL_PASSWORD
+    mail_from: str  # MAIL_FROM
     fsync: (
         bool  # DURABILITY=full waits for the disk at each commit; normal survives a crash of us, not of power
     )
@@ -54,6 +59,11 @@ def read_environment(variables: dict[str, str] | None = None) -> Environment:
         llm_api_key=values.get("LLM_API_KEY", ""),
         llm_model=values.get("LLM_MODEL", ""),
         llm_ca_file=values.get("LLM_CA_FILE", ""),
+        mail_host=values.get("MAIL_HOST", ""),
+        mail_port=_port("MAIL_PORT", values.get("MAIL_PORT", "587")),
+        mail_user=values.get("MAIL_USER", ""),
+        mail_password=values.get("MAIL_PASSWORD", ""),
+        mail_from=values.get("MAIL_FROM", "support@localhost"),
         fsync=_durability(values.get("DURABILITY", "normal")),
     )
 
@@ -72,6 +82,12 @@ def _secret(value: str) -> str:
             "SECRET_KEY is missing or shorter than 32 characters: `make run` generates one in .env"
         )
     return value
+
+
+def _port(name: str, value: str) -> int:
+    if not value.isdigit() or not 1 <= int(value) <= 65535:
+        raise SettingError(f"{name} is {value!r}: write a port, 1 to 65535")
+    return int(value)
 
 
 def parse_bind(value: str) -> tuple[str, int]:

@@ -96,6 +96,7 @@ def catch_up(snapshot: Snapshot, after: int) -> Page | None:
         epoch=snapshot.epoch,
         upto=snapshot.last_seq,
         events=tuple(event_view(row) for row in rows),
+        after=after,
     )
 
 
@@ -108,17 +109,6 @@ def utterances(conversation: str) -> tuple[Utterance, ...]:
         .values_list("author", "text", "place")[:UTTERANCES]
     )
     return tuple(Utterance(Speaker(author), text, place) for author, text, place in reversed(rows))
-
-
-def unanswered_question(conversation: str) -> int | None:
-    """The place of the newest message if a customer wrote it. One query."""
-    newest = (
-        Message.objects.filter(conversation_id=conversation)
-        .order_by("-place")
-        .values_list("author", "place")
-        .first()
-    )
-    return newest[1] if newest is not None and newest[0] == "customer" else None
 
 
 def inbox(workspace: str) -> tuple[InboxRow, ...]:

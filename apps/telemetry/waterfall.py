@@ -29,5 +29,10 @@ class Waterfall:
         """A stage between two monotonic times, in seconds."""
         self.stages.append((name, (begun - self.started) * 1000, (ended - begun) * 1000))
 
+    def since_last(self, name: str) -> None:
+        """A stage from the end of the last one until now."""
+        last_end_ms = max((start + length for _, start, length in self.stages), default=0.0)
+        self.stages.append((name, last_end_ms, self.elapsed_ms() - last_end_ms))
+
     def elapsed_ms(self) -> float:
         return (time.monotonic() - self.started) * 1000

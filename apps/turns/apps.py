@@ -5,3 +5,10 @@ class TurnsConfig(AppConfig):
     name = "apps.turns"
     label = "turns"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Models can be imported only now.
+        from apps.conversations.outbox import register  # noqa: PLC0415
+        from apps.turns.mail import mail_reply  # noqa: PLC0415
+
+        register("mail.reply", mail_reply)

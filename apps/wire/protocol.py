@@ -237,9 +237,11 @@ class Event(Struct, frozen=True, omit_defaults=True, tag="event"):
 
 
 class Page(Struct, frozen=True, omit_defaults=True):
-    """Events in screen order. Applying it brings the reader to `upto` exactly.
+    """Events in order of seq. Applying it brings the reader to `upto` exactly.
 
-    A message is given once, as it stands now, at its place. `earlier` says whether older pages exist.
+    A message is given once, as it stands now, at its place. With `after`, the page holds what came after that
+    seq and is added to what the reader has; without it, the page is the newest and replaces what the reader has.
+    `earlier` says whether older events exist before the first one given.
     """
 
     conversation: str
@@ -247,6 +249,7 @@ class Page(Struct, frozen=True, omit_defaults=True):
     upto: int
     events: tuple[Event, ...]
     earlier: bool = False
+    after: int | None = None
 
 
 class Delta(Struct, frozen=True, omit_defaults=True, tag="delta"):
@@ -347,7 +350,7 @@ class History(Struct, frozen=True, omit_defaults=True, tag="history"):
     """The answer to history.fetch and to a resume."""
 
     page: Page
-    after: int | None = None  # a gap fetch: events with seq > after
+    after: int | None = None  # the gap fetch this answers: events with seq > after
     before: int | None = None  # an older page: events with seq < before
     live: LiveTurn | None = None
 
@@ -393,7 +396,7 @@ class Waterfall(Struct, frozen=True, omit_defaults=True, tag="waterfall"):
     marks: dict[str, str] = {}
 
 
-class Presence(Struct, frozen=True, omit_defaults=True, tag="presence"):
+class PresenceChanged(Struct, frozen=True, omit_defaults=True, tag="presence"):
     agents: tuple[AgentView, ...]
 
 
@@ -420,7 +423,7 @@ ServerFrame: TypeAlias = (
     | InboxChanged
     | Watching
     | Waterfall
-    | Presence
+    | PresenceChanged
     | PanelChanged
 )
 
@@ -428,7 +431,7 @@ ServerFrame: TypeAlias = (
 CODES: Final[dict[type[Struct], int]] = {
     Event: 1, Delta: 2, Pong: 3, Ack: 4, Refused: 5, TurnStarted: 6, Activity: 7, TurnEnded: 8, Typing: 9,
     Queue: 10, Welcome: 11, History: 12, Conversations: 13, Inbox: 14, InboxChanged: 15, Watching: 16,
-    Waterfall: 17, Presence: 18, PanelChanged: 19,
+    Waterfall: 17, PresenceChanged: 18, PanelChanged: 19,
 }  # fmt: skip
 
 
@@ -599,11 +602,10 @@ def clean_text(text: str, frame_id: str | None = None, of: str | None = None) ->
 
 
 # Zero-width and formatting characters: a text of these alone shows nothing.
-_INVISIBLE = dict.fromkeys(
-    [0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0]
-    + list(range(0x200B, 0x2010)) + list(range(0x202A, 0x202F)) + list(range(0x2060, 0x2070))
-    + list(range(0xFE00, 0xFE10))
-)  # fmt: skip
+_INVISIBLE = dict.fromkeys([
+    0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0,
+    *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10),
+])  # fmt: skip
 
 
 def utf16_length(text: str) -> int:

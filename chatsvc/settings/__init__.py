@@ -78,6 +78,8 @@ def _database() -> dict[str, Any]:
     if "sqlite" in config["ENGINE"]:
         # A file, as in service: in a shared in-memory database two threads lock each other out without waiting.
         config["TEST"] = {"NAME": f"{config['NAME']}-test"}
+        # Opening a file costs more than most queries; each thread of the bounded executors keeps its own.
+        config["CONN_MAX_AGE"] = None
         synchronous = "FULL" if ENVIRONMENT.fsync else "NORMAL"
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
@@ -133,6 +135,17 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 10},
     },
 }
+
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if ENVIRONMENT.mail_host else 'filebased'}.EmailBackend"
+EMAIL_FILE_PATH = ENVIRONMENT.var_dir / "mail"
+EMAIL_HOST = ENVIRONMENT.mail_host
+EMAIL_PORT = ENVIRONMENT.mail_port
+EMAIL_HOST_USER = ENVIRONMENT.mail_user
+EMAIL_HOST_PASSWORD = ENVIRONMENT.mail_password
+EMAIL_USE_SSL = ENVIRONMENT.mail_port == 465
+EMAIL_USE_TLS = not EMAIL_USE_SSL
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = ENVIRONMENT.mail_from
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -1,0 +1,76 @@
+"""Delivers the outbox: each item at least once, by whichever worker claims it.
+
+An item is written in the transaction of its cause (`log.py`); the sweep is what delivers it.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import F
+
+from apps.conversations.models import OutboxItem
+
+logger = logging.getLogger(__name__)
+
+BATCH = 20
+# A claim runs out after this: a worker that died in between is repeated, and the receiver drops the double by id.
+CLAIM = timedelta(seconds=60)
+ATTEMPTS = 12
+LONGEST_PAUSE_S = 3600
+
+Deliver = Callable[[OutboxItem], None]
+
+_deliverers: dict[str, Deliver] = {}
+
+
+class Undeliverable(Exception):
+    """This delivery failed; a later one may succeed."""
+
+
+def register(kind: str, deliver: Deliver) -> None:
+    """Names who delivers a kind. `deliver` raises `Undeliverable`; any other exception is a defect and is logged."""
+    _deliverers[kind] = deliver
+
+
+def sweep() -> int:
+    """Delivers what is due, up to 20 items; the number delivered. Safe to run in several workers at once."""
+    now = datetime.now(UTC)
+    due = OutboxItem.objects.filter(done_at__isnull=True, due_at__lte=now, attempts__lt=ATTEMPTS).order_by(
+        "due_at"
+    )
+    return sum(_deliver(item) for item in due[:BATCH])
+
+
+def _deliver(item: OutboxItem) -> bool:
+    if not _claimed(item):
+        return False
+    try:
+        _deliverers[item.kind](item)
+    except Exception as error:
+        # The boundary of one delivery: its failure is kept with the item and must not stop the others.
+        if not isinstance(error, Undeliverable):
+            logger.exception("outbox item %s of kind %s failed", item.pk, item.kind)
+        _postpone(item, error)
+        return False
+    OutboxItem.objects.filter(pk=item.pk).update(done_at=datetime.now(UTC), failure="")
+    return True
+
+
+def _claimed(item: OutboxItem) -> bool:
+    now = datetime.now(UTC)
+    mine = OutboxItem.objects.filter(
+        pk=item.pk, done_at__isnull=True, due_at=item.due_at, attempts=item.attempts
+    )
+    return mine.update(due_at=now + CLAIM, attempts=F("attempts") + 1) == 1
+
+
+def _postpone(item: OutboxItem, error: Exception) -> None:
+    pause_s = min(5 * 2**item.attempts, LONGEST_PAUSE_S) + secrets.randbelow(5)
+    OutboxItem.objects.filter(pk=item.pk).update(
+        due_at=datetime.now(UTC) + timedelta(seconds=pause_s),
+        failure=f"{type(error).__name__}: {error}"[:300],
+    )

@@ -1,0 +1,55 @@
+"""Mails an agent's reply to a customer who left an address and is not there to read it."""
+
+from __future__ import annotations
+
+import smtplib
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from redis import Redis
+
+from apps.conversations.models import Message, OutboxItem
+from apps.conversations.outbox import Undeliverable
+from apps.stores.redis import OPERATION_TIMEOUT_S, Unreachable
+from apps.turns.buffer import interest_key
+from apps.turns.sentences import REPLY_FOOTER, REPLY_SUBJECT, sentence
+from apps.wire.publish import Audience
+
+
+def mail_reply(item: OutboxItem) -> None:
+    """Sends the message unless the customer has the conversation open. Raises `Undeliverable`.
+
+    The outbox id is the Message-ID, so that a repeated delivery shows once.
+    """
+    message = Message.objects.select_related("conversation__site").filter(pk=item.payload["message"]).first()
+    if message is None or message.state == "removed" or _reads_along(message.conversation_id):
+        return
+    conversation = message.conversation
+    site = {"site": conversation.site.name}
+    mail = EmailMessage(
+        subject=sentence(REPLY_SUBJECT, conversation.locale).format(**site),
+        body=f"{message.text}\n\n{message.author_name}\n{sentence(REPLY_FOOTER, conversation.locale).format(**site)}",
+        from_email=settings.DEFAULT_FROM_EMAIL,
+        to=[conversation.contact_email],
+        headers={"Message-ID": f"<{item.pk}@chatsvc>"},
+    )
+    try:
+        mail.send()
+    except (smtplib.SMTPException, OSError) as error:
+        raise Undeliverable(str(error)) from error
+
+
+def _reads_along(conversation: str) -> bool:
+    redis = Redis.from_url(
+        settings.REDIS_URL, socket_timeout=OPERATION_TIMEOUT_S, socket_connect_timeout=OPERATION_TIMEOUT_S
+    )
+    try:
+        found: Any = redis.hgetall(interest_key(conversation))
+    except Unreachable as error:
+        raise Undeliverable("whether the customer is there is unknown without Redis") from error
+    finally:
+        redis.close()
+    prefix = f"{Audience.CUSTOMERS.value}:".encode()
+    return any(field.startswith(prefix) and float(until) > time.time() for field, until in found.items())

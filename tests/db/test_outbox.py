@@ -1,0 +1,106 @@
+"""Effects on the outside world, delivered at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core import mail
+from redis import Redis
+
+from apps.accounts.models import Site, Workspace
+from apps.conversations import outbox
+from apps.conversations.models import Conversation, Message, OutboxItem
+from apps.customers.models import Customer
+from apps.turns.buffer import interest_key
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def reply() -> Message:
+    workspace = Workspace.objects.create(name="Lantern")
+    site = Site.objects.create(workspace=workspace, name="Lantern")
+    conversation = Conversation.objects.create(
+        workspace=workspace, site=site, customer=Customer.objects.create(site=site),
+        contact_email="mia@example.com", locale="zh-CN", last_seq=1,
+    )  # fmt: skip
+    return Message.objects.create(
+        conversation=conversation,
+        place=1,
+        author="agent",
+        author_name="Kim",
+        text="您的灯已寄出。",
+        created_at=NOW,
+    )
+
+
+@pytest.fixture
+def redis(settings: pytest.FixtureRequest) -> Iterator[Redis]:
+    client = Redis.from_url(settings.REDIS_URL)  # type: ignore[attr-defined]
+    yield client
+    client.close()
+
+
+def due(message: Message, **changes: object) -> OutboxItem:
+    values = {
+        "kind": "mail.reply",
+        "payload": {"message": message.pk},
+        "due_at": NOW,
+        "created_at": NOW,
+    } | changes
+    return OutboxItem.objects.create(**values)
+
+
+def test_a_reply_is_mailed_once_in_the_customers_language(reply: Message) -> None:
+    item = due(reply)
+    assert outbox.sweep() == 1
+    assert outbox.sweep() == 0
+    [sent] = mail.outbox
+    assert (sent.to, sent.subject) == (["mia@example.com"], "Lantern 的回复")
+    assert sent.body.startswith("您的灯已寄出。\n\nKim\n")
+    assert sent.extra_headers["Message-ID"] == f"<{item.pk}@chatsvc>"
+
+
+def test_nothing_is_mailed_to_a_customer_who_reads_along(reply: Message, redis: Redis) -> None:
+    due(reply)
+    later = (NOW + timedelta(minutes=1)).timestamp()
+    redis.hset(interest_key(reply.conversation_id), "customers:p1", str(later))
+    assert outbox.sweep() == 1
+    redis.delete(interest_key(reply.conversation_id))
+    assert mail.outbox == []
+
+
+def test_a_removed_reply_is_not_mailed(reply: Message) -> None:
+    due(reply)
+    Message.objects.filter(pk=reply.pk).update(state="removed")
+    assert outbox.sweep() == 1
+    assert mail.outbox == []
+
+
+def test_an_item_before_its_time_waits(reply: Message) -> None:
+    due(reply, due_at=NOW + timedelta(minutes=5))
+    assert outbox.sweep() == 0
+
+
+def test_a_failed_delivery_is_kept_and_tried_later(reply: Message, settings: pytest.FixtureRequest) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"  # type: ignore[attr-defined]
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1  # type: ignore[attr-defined]
+    item = due(reply)
+    assert outbox.sweep() == 0
+    item.refresh_from_db()
+    assert item.done_at is None
+    assert item.attempts == 1
+    assert item.due_at > datetime.now(UTC)
+    assert "refused" in item.failure
+
+
+def test_a_failing_item_does_not_hold_up_the_next(reply: Message) -> None:
+    due(reply, payload={})
+    due(reply)
+    assert outbox.sweep() == 1
+    assert len(mail.outbox) == 1
+    assert OutboxItem.objects.get(payload={}).failure.startswith("KeyError")
