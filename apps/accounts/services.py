@@ -91,3 +91,9 @@ def rotate_identity_secret(site: Site) -> str:
         Site.objects.filter(pk=site.pk).update(identity_secret=secret)
         bump(site, "settings_version")
     return secret
+
+
+def site_origins(site_id: str) -> tuple[str, ...]:
+    """The origins that may use a site directly. One query."""
+    found = Site.objects.filter(pk=site_id).values_list("allowed_origins", flat=True).first()
+    return tuple(found or ())

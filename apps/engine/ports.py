@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from apps.engine.events import OnModelEvent
-from apps.engine.rules import RuleSet
 from apps.engine.types import Facts, ModelRequest, Passage
 
 
@@ -24,14 +24,13 @@ class Retrieval(Protocol):
         """The passages for this turn's question, started when the question was received."""
 
 
-class Rules(Protocol):
-    def current(self) -> RuleSet:
-        """The site's compiled rules, in their newest version."""
+class Trace(Protocol):
+    """Where the turn notes how long its stages took and what was warm."""
 
+    @property
+    def marks(self) -> dict[str, str]: ...
 
-class Clock(Protocol):
-    def __call__(self) -> float:
-        """Monotonic seconds."""
+    def stage(self, name: str) -> AbstractContextManager[None]: ...
 
 
 class ModelUnavailable(Exception):

@@ -21,10 +21,9 @@ from apps.engine.events import (
     Tagged,
     TextDelta,
 )
-from apps.engine.ports import FactSource, Model, ModelUnavailable, Retrieval
+from apps.engine.ports import FactSource, Model, ModelUnavailable, Retrieval, Trace
 from apps.engine.rules import Decision, RuleInput, RuleSet
 from apps.engine.types import Assistant, Facts, FactsState, ModelRequest, Passage, Usage, Utterance
-from apps.telemetry.waterfall import Waterfall
 
 MAX_SOURCES = 2
 
@@ -51,16 +50,16 @@ class Ports:
     rules: RuleSet
 
 
-async def run(given: TurnInput, ports: Ports, emit: Emit, waterfall: Waterfall) -> None:
+async def run(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> None:
     """Emits `Acting`, `Delta`, `Tagged`, `HandoffRequested`, then exactly one of `Finished` or `Failed`.
 
     Cancelling it closes the model's stream.
     """
-    facts, passages = await _gather(given, ports, emit, waterfall)
-    with waterfall.stage("rules"):
+    facts, passages = await _gather(given, ports, emit, trace)
+    with trace.stage("rules"):
         decision = ports.rules.decide(_rule_input(given, facts))
     if decision.matched:
-        waterfall.marks["rules"] = ", ".join(decision.matched)
+        trace.marks["rules"] = ", ".join(decision.matched)
     for tag in decision.tags:
         await emit(Tagged(tag))
     if decision.reply:
@@ -70,24 +69,22 @@ async def run(given: TurnInput, ports: Ports, emit: Emit, waterfall: Waterfall) 
     if decision.reply or decision.handoff:
         await emit(Finished(sources=()))
         return
-    await _answer(given, ports, emit, waterfall, facts, passages, decision)
+    await _answer(given, ports, emit, trace, facts, passages, decision)
 
 
 async def _gather(
-    given: TurnInput, ports: Ports, emit: Emit, waterfall: Waterfall
+    given: TurnInput, ports: Ports, emit: Emit, trace: Trace
 ) -> tuple[Facts, tuple[Passage, ...]]:
     needed = given.verified and needs_facts(given.question)
     if needed:
         await emit(Acting("order", order_number(given.question)))
-    facts, passages = await asyncio.gather(
-        _facts(given, ports, needed, waterfall), _passages(ports, waterfall)
-    )
-    waterfall.marks["profile"] = facts.state.value
+    facts, passages = await asyncio.gather(_facts(given, ports, needed, trace), _passages(ports, trace))
+    trace.marks["profile"] = facts.state.value
     return facts, passages
 
 
-async def _facts(given: TurnInput, ports: Ports, needed: bool, waterfall: Waterfall) -> Facts:
-    with waterfall.stage("profile"):
+async def _facts(given: TurnInput, ports: Ports, needed: bool, trace: Trace) -> Facts:
+    with trace.stage("profile"):
         try:
             async with asyncio.timeout(FACTS_FETCH_S if needed else FACTS_COPY_S):
                 return await ports.facts.facts(needed)
@@ -95,13 +92,13 @@ async def _facts(given: TurnInput, ports: Ports, needed: bool, waterfall: Waterf
             return Facts(verified=given.verified, state=FactsState.UNAVAILABLE)
 
 
-async def _passages(ports: Ports, waterfall: Waterfall) -> tuple[Passage, ...]:
-    with waterfall.stage("retrieval"):
+async def _passages(ports: Ports, trace: Trace) -> tuple[Passage, ...]:
+    with trace.stage("retrieval"):
         try:
             async with asyncio.timeout(RETRIEVAL_S):
                 return await ports.retrieval.passages()
         except TimeoutError:
-            waterfall.marks["retrieval"] = "late"
+            trace.marks["retrieval"] = "late"
             return ()
 
 
@@ -119,12 +116,12 @@ async def _answer(
     given: TurnInput,
     ports: Ports,
     emit: Emit,
-    waterfall: Waterfall,
+    trace: Trace,
     facts: Facts,
     passages: tuple[Passage, ...],
     decision: Decision,
 ) -> None:
-    with waterfall.stage("context"):
+    with trace.stage("context"):
         request = _request(given, facts, passages, decision)
     said: _Said = _Said()
 

@@ -97,7 +97,7 @@ class StreamBuffer:
 
     async def append(self, conversation: str, fence: int, text: str, now_s: float) -> Held | None:
         """Adds text. None when Redis did not answer in time; the text may or may not have been added."""
-        keys = [_state(conversation), _text(conversation), _interest(conversation)]
+        keys = [_state(conversation), _text(conversation), interest_key(conversation)]
         arguments: list[str | int | float] = [fence, text, BUFFER_TTL_S, self._process, now_s]
         reply = await self._call("append", self._append(keys=keys, args=arguments), APPEND_DEADLINE_S)
         if reply is None:
@@ -144,11 +144,13 @@ class StreamBuffer:
     async def show_interest(self, conversation: str, audience: str, until_s: float) -> None:
         """Says that this process has sockets that listen, so that the streaming process publishes its deltas."""
         field = f"{audience}:{self._process}"
-        await self._call("interest", self._redis.hset(_interest(conversation), field, str(until_s)))
-        await self._call("interest", self._redis.expire(_interest(conversation), INTEREST_TTL_S * 2))
+        await self._call("interest", self._redis.hset(interest_key(conversation), field, str(until_s)))
+        await self._call("interest", self._redis.expire(interest_key(conversation), INTEREST_TTL_S * 2))
 
     async def lose_interest(self, conversation: str, audience: str) -> None:
-        await self._call("interest", self._redis.hdel(_interest(conversation), f"{audience}:{self._process}"))
+        await self._call(
+            "interest", self._redis.hdel(interest_key(conversation), f"{audience}:{self._process}")
+        )
 
     async def renew_process(self) -> None:
         """The process's lease: when it runs out, others adopt its turns."""
@@ -179,5 +181,6 @@ def _text(conversation: str) -> str:
     return f"live:{conversation}:text"
 
 
-def _interest(conversation: str) -> str:
+def interest_key(conversation: str) -> str:
+    """A hash: "audience:process" to the time in seconds until which that process has listening sockets."""
     return f"interest:{conversation}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from channels.layers import get_channel_layer
@@ -47,7 +47,7 @@ class Switchboard:
     def on_announcement(self, listener: Callable[[Announcement], None]) -> None:
         self._on_announcement = listener
 
-    def tasks(self) -> Iterable[tuple[str, Callable[[], Awaitable[None]]]]:
+    def tasks(self) -> Iterable[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]:
         """What the owner must run for as long as the process lives."""
         return (("receive", self._receive), ("publish", self._publish), ("heal", self._heal))
 

@@ -1,0 +1,169 @@
+"""The customer's socket: frames in, actions of the office, frames out."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import assert_never
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from apps.conversations import commands as c
+from apps.conversations.selectors import NotFound
+from apps.customers.identity import BadToken, Identified, identify
+from apps.gateway.origins import own_origin, site_allows
+from apps.gateway.socket import Socket
+from apps.stores.database import in_database
+from apps.telemetry.waterfall import Waterfall
+from apps.turns.office import Resume
+from apps.turns.supervisor import Said
+from apps.wire import protocol as wire
+from apps.wire.publish import Audience
+
+logger = logging.getLogger(__name__)
+
+
+class CustomerSocket(Socket):
+    kind = "customer"
+    who: Identified
+    conversation = ""
+    locale = "en"
+
+    async def frame(self, text: str) -> None:
+        received = Waterfall()
+        frame = wire.parse_customer(text)
+        if isinstance(frame, wire.Hello):
+            await self._hello(frame)
+        elif not self._greeted:
+            self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
+            self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
+        else:
+            await self.answered(frame, self._act(frame, received))
+
+    async def _hello(self, hello: wire.Hello) -> None:
+        if self._greeted:
+            self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
+            return
+        try:
+            who = await in_database(identify, hello.token, hello.identity)
+        except BadToken as error:
+            self.refuse(wire.ErrorCode.BAD_TOKEN, error.fault.value, hello)
+            self.hang_up(wire.CloseCode.LOGIN_AGAIN, f"token {error.fault.value}")
+            return
+        if not own_origin(self.scope) and not await in_database(site_allows, who.site_id, self.scope):
+            self.refuse(wire.ErrorCode.NOT_ALLOWED, "this origin is not allowed for the site", hello)
+            self.hang_up(wire.CloseCode.NEVER_RETRY, "origin not allowed")
+            return
+        self.who, self.locale = who, hello.locale[:16]
+        self.greeted()
+        conversation = await self.office.conversation_for(who.customer_id, self.locale, hello.conversation)
+        resume = None
+        if hello.conversation is not None and hello.epoch is not None and hello.seq is not None:
+            resume = Resume(hello.conversation, hello.epoch, hello.seq)
+        await self._show(conversation, resume)
+        self.office.preloader.conversation_opened(conversation, who.customer_id, who.site_id)
+
+    async def _show(self, conversation: str, resume: Resume | None = None) -> None:
+        """Subscribes, then reads: what happens in between is held and follows the welcome."""
+        self.hold()
+        before, self.conversation = self.conversation, conversation
+        await self.office.attendance.join(Audience.CUSTOMERS, conversation, self)
+        self.release(await self.office.welcome(self.who, conversation, self.locale, resume))
+        if before and before != conversation:
+            await self.office.attendance.leave(Audience.CUSTOMERS, before, self)
+
+    async def _act(self, frame: wire.CustomerFrame, received: Waterfall) -> None:  # noqa: C901 - one case a frame
+        match frame:
+            case wire.Ping():
+                self.tell(wire.Pong())
+            case wire.Send():
+                await self._send(frame, received)
+            case wire.Stop():
+                if not await self.office.supervisor.stop(self._mine(frame), frame.turn, frame.painted):
+                    self.refuse(wire.ErrorCode.NOTHING_RUNNING, "that answer has ended", frame)
+            case wire.RequestHandoff():
+                await self._append(
+                    frame,
+                    c.RequestHandoff(
+                        conversation=frame.conversation, customer=self.who.customer_id, at=datetime.now(UTC)
+                    ),
+                )
+            case wire.LeaveContact():
+                await self._append(
+                    frame,
+                    c.LeaveContact(
+                        conversation=frame.conversation,
+                        customer=self.who.customer_id,
+                        email=_address(frame),
+                        at=datetime.now(UTC),
+                    ),
+                )
+            case wire.SetTyping():
+                self.office.runtime.switchboard.send(
+                    Audience.WATCHERS,
+                    self._mine(frame),
+                    wire.Typing(conversation=self.conversation, author="customer", on=frame.on),
+                )
+            case wire.FetchHistory():
+                self.tell(await self.office.customer_history(self.who.customer_id, frame))
+            case wire.NewConversation():
+                await self._show(await self.office.new_conversation(self.who.customer_id, self.locale))
+            case wire.OpenConversation():
+                await self._show(await self._owned(frame.conversation))
+            case wire.ListConversations():
+                self.tell(await self.office.summaries(self.who.customer_id))
+            case wire.Hello():
+                raise AssertionError("hello is handled before")
+            case _:
+                assert_never(frame)
+
+    async def _send(self, frame: wire.Send, received: Waterfall) -> None:
+        text = wire.clean_text(frame.text, frame.id, "message.send")
+        appended = await self.office.supervisor.customer_message(
+            Said(
+                conversation=frame.conversation,
+                site=self.who.site_id,
+                asker=self.who,
+                name=self.who.name,
+                client_id=frame.id,
+                text=text,
+                locale=self.locale,
+                received=received,
+            )
+        )
+        self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+
+    async def _append(
+        self, frame: wire.RequestHandoff | wire.LeaveContact, command: c.RequestHandoff | c.LeaveContact
+    ) -> None:
+        appended = await self.office.runtime.log.append(command)
+        self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+
+    def _mine(self, frame: wire.Stop | wire.SetTyping) -> str:
+        """The conversation shown on this socket, which was found by its customer. Raises `NotFound` for another."""
+        if frame.conversation != self.conversation:
+            raise NotFound
+        return self.conversation
+
+    async def _owned(self, conversation: str) -> str:
+        found = await self.office.conversation_for(self.who.customer_id, self.locale, conversation)
+        if found != conversation:
+            raise NotFound
+        return found
+
+    def left(self) -> None:
+        if self.conversation:
+            leaving = self.office.attendance.leave(Audience.CUSTOMERS, self.conversation, self)
+            self.office.runtime.spawn(leaving, "leave")
+
+
+def _address(frame: wire.LeaveContact) -> str:
+    email = frame.email.strip()
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise wire.FrameError(
+            wire.ErrorCode.BAD_EMAIL, "that is not an e-mail address", frame.id, "contact.leave"
+        ) from error
+    return email

@@ -1,0 +1,223 @@
+"""The live text of one turn on its way to buffer and sockets: first tokens at once, then one frame in 50 ms."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apps.conversations.commands import OpenedTurn
+from apps.turns.buffer import Held, StreamBuffer
+from apps.turns.switchboard import Switchboard
+from apps.wire.protocol import (
+    DELTA_INTERVAL_S,
+    WATCH_INTERVAL_S,
+    Activity,
+    Delta,
+    LiveTurn,
+    TurnEnd,
+    TurnEnded,
+    TurnStarted,
+    utf16_length,
+)
+from apps.wire.publish import Audience
+
+PROMPT_FLUSHES = 3
+# With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.
+CHECK_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Reactions:
+    """What the runner does when a flush learns that the turn must end."""
+
+    lost: Callable[[], None]
+    taken_over: Callable[[], None]
+    stopped: Callable[[int], None]
+
+
+class Fanout:
+    """Owned by the runner of the turn. No delta is sent after `end`."""
+
+    def __init__(
+        self,
+        switchboard: Switchboard,
+        buffer: StreamBuffer,
+        conversation: str,
+        opened: OpenedTurn,
+        owner_version: int,
+        reactions: Reactions,
+    ) -> None:
+        self._switchboard = switchboard
+        self._buffer = buffer
+        self._conversation = conversation
+        self._opened = opened
+        self._owner_version = owner_version
+        self._reactions = reactions
+        self._text = ""
+        self._sent = 0  # characters sent to customers
+        self._sent_units = 0
+        self._watched = 0  # characters sent to watchers
+        self._watched_units = 0
+        self._watched_at = 0.0
+        self._flushes = 0
+        self._lock = asyncio.Lock()
+        self._held = False
+        self._ended = False
+        self._buffer_in_doubt = False
+        self._remote_customers = True
+        self._remote_watchers = True
+        self._activity = ("", "")
+
+    # ------------------------------------------------------------ what is shown
+
+    @property
+    def sent_text(self) -> str:
+        """What the customer's sockets have been given."""
+        return self._text[: self._sent]
+
+    def view(self) -> LiveTurn:
+        o = self._opened
+        return LiveTurn(
+            turn=o.turn,
+            part=o.part,
+            handle=o.fence,
+            place=o.place,
+            text=self.sent_text,
+            activity=self._activity[0],
+            subject=self._activity[1],
+        )
+
+    def hold(self) -> bool:
+        """Stops showing text until `release`; false when some was shown already."""
+        if self._sent:
+            return False
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        self._held = False
+
+    # ------------------------------------------------------------ speaking
+
+    async def start(self) -> None:
+        o = self._opened
+        frame = TurnStarted(
+            conversation=self._conversation, turn=o.turn, part=o.part, handle=o.fence, place=o.place
+        )
+        self._to_both(frame)
+        async with self._lock:
+            if not await self._buffer.begin(self._conversation, o.fence, o.turn, o.part):
+                self._reactions.lost()
+
+    def act(self, activity: str, subject: str) -> None:
+        self._activity = (activity, subject)
+        frame = Activity(
+            handle=self._opened.fence, activity=activity, subject=subject, conversation=self._conversation
+        )
+        self._to_both(frame)
+
+    async def say(self, text: str) -> None:
+        """Adds text. The first pieces leave before this returns; later ones with the next tick."""
+        self._text += text
+        if self._flushes < PROMPT_FLUSHES:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Buffers what is new, then sends it. Does nothing while held or after the end."""
+        async with self._lock:
+            if self._ended or self._held or self._sent == len(self._text):
+                return
+            text, upto = self._text[self._sent :], len(self._text)
+            held = await self._store(text)
+            # The turn may have been stopped while Redis answered.
+            if self._ended or self._held or (held is not None and self._must_end(held)):
+                return
+            self._flushes += 1
+            self._send_customers(text, upto)
+            self._send_watchers(force=self._flushes == 1)
+
+    async def tick(self) -> None:
+        """Flushes every 50 ms, for as long as the turn runs."""
+        checked = time.monotonic()
+        while True:
+            await asyncio.sleep(DELTA_INTERVAL_S)
+            await self.flush()
+            self._send_watchers()
+            if time.monotonic() - checked >= CHECK_INTERVAL_S:
+                checked = time.monotonic()
+                await self._check()
+
+    def end(self, end: TurnEnd, length: int | None = None) -> None:
+        """Says that no further delta follows. Only the first call counts."""
+        if self._ended:
+            return
+        self._send_watchers(force=True)
+        self._ended = True
+        kept = self._sent_units if length is None else length
+        frame = TurnEnded(handle=self._opened.fence, end=end, conversation=self._conversation, length=kept)
+        self._to_both(frame)
+
+    # ------------------------------------------------------------ pieces
+
+    async def _store(self, text: str) -> Held | None:
+        o = self._opened
+        if self._buffer_in_doubt:
+            # An append whose answer was lost may be in the buffer or not: the whole text settles it.
+            mine = await self._buffer.begin(
+                self._conversation, o.fence, o.turn, o.part, self._text[: self._sent]
+            )
+            if not mine:
+                self._reactions.lost()
+        held = await self._buffer.append(self._conversation, o.fence, text, time.time())
+        if held is not None and held.forgotten:
+            await self._buffer.begin(
+                self._conversation, o.fence, o.turn, o.part, self._text[: self._sent] + text
+            )
+        self._buffer_in_doubt = held is None
+        if held is not None and held.mine and not held.forgotten:
+            self._remote_customers, self._remote_watchers = held.remote_customers, held.remote_watchers
+        return held
+
+    async def _check(self) -> None:
+        async with self._lock:
+            if self._ended:
+                return
+            held = await self._buffer.append(self._conversation, self._opened.fence, "", time.time())
+            if held is not None:
+                self._must_end(held)
+
+    def _must_end(self, held: Held) -> bool:
+        if not held.mine:
+            self._reactions.lost()
+        elif held.stop is not None:
+            self._reactions.stopped(held.stop)
+        elif held.owner_version > self._owner_version:
+            self._reactions.taken_over()
+        else:
+            return False
+        return True
+
+    def _send_customers(self, text: str, upto: int) -> None:
+        delta = Delta(handle=self._opened.fence, offset=self._sent_units, text=text)
+        self._switchboard.send(Audience.CUSTOMERS, self._conversation, delta, abroad=self._remote_customers)
+        self._sent = upto
+        self._sent_units += utf16_length(text)
+
+    def _send_watchers(self, *, force: bool = False) -> None:
+        due = time.monotonic() - self._watched_at >= WATCH_INTERVAL_S
+        if self._ended or self._watched == self._sent or not (due or force):
+            return
+        text = self._text[self._watched : self._sent]
+        delta = Delta(
+            handle=self._opened.fence, offset=self._watched_units, text=text, conversation=self._conversation
+        )
+        self._switchboard.send(Audience.WATCHERS, self._conversation, delta, abroad=self._remote_watchers)
+        self._watched = self._sent
+        self._watched_units += utf16_length(text)
+        self._watched_at = time.monotonic()
+
+    def _to_both(self, frame: TurnStarted | Activity | TurnEnded) -> None:
+        self._switchboard.send(Audience.CUSTOMERS, self._conversation, frame)
+        self._switchboard.send(Audience.WATCHERS, self._conversation, frame)

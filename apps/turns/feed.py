@@ -1,0 +1,79 @@
+"""Tells agents how a row of their inbox stands, and waiting customers how they stand in the queue."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from django.db import DatabaseError
+
+from apps.accounts.resident import SiteResident
+from apps.conversations import selectors
+from apps.inbox.presence import Presence
+from apps.inbox.reach import agent_views, reach
+from apps.stores.database import in_database
+from apps.turns.switchboard import Switchboard
+from apps.wire.protocol import InboxChanged, OwnerKind, PresenceChanged, Queue
+from apps.wire.publish import Audience
+
+logger = logging.getLogger(__name__)
+
+PRESENCE_INTERVAL_S = 5.0
+
+
+class Feed:
+    """Coalesces: a conversation that changed several times is read once."""
+
+    def __init__(self, switchboard: Switchboard, presence: Presence, sites: SiteResident) -> None:
+        self._switchboard = switchboard
+        self._presence = presence
+        self._sites = sites
+        self._changed: dict[str, None] = {}
+        self._wake = asyncio.Event()
+
+    def changed(self, conversation: str) -> None:
+        self._changed[conversation] = None
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Publishes rows for ever. A row that cannot be read now shows with the conversation's next event."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._changed:
+                conversation = next(iter(self._changed))
+                del self._changed[conversation]
+                try:
+                    await self._publish(conversation)
+                except DatabaseError:
+                    logger.exception("the inbox row of %s could not be read", conversation)
+
+    async def watch_presence(self) -> None:
+        """Tells the agents of this process who is there, whenever that has changed."""
+        shown: dict[str, frozenset[str]] = {}
+        while True:
+            await asyncio.sleep(PRESENCE_INTERVAL_S)
+            for workspace in self._switchboard.listening(Audience.INBOX):
+                online = await self._presence.online(workspace)
+                if shown.get(workspace) == online:
+                    continue
+                try:
+                    await self.show_presence(workspace, online)
+                except DatabaseError:
+                    logger.exception("the agents of %s could not be read", workspace)
+                    continue
+                shown[workspace] = online
+
+    async def show_presence(self, workspace: str, online: frozenset[str]) -> None:
+        agents = await in_database(agent_views, workspace, online)
+        self._switchboard.send(Audience.INBOX, workspace, PresenceChanged(agents=agents), abroad=False)
+
+    async def _publish(self, conversation: str) -> None:
+        snapshot = await in_database(selectors.unscoped, conversation)
+        self._switchboard.send(Audience.INBOX, snapshot.workspace, InboxChanged(row=snapshot.row))
+        site = self._sites.current(snapshot.site)
+        if snapshot.owner.kind is OwnerKind.QUEUE and snapshot.waiting_since is not None and site is not None:
+            position = await in_database(selectors.queue_position, snapshot)
+            online = await self._presence.online(snapshot.workspace)
+            frame = Queue(conversation=conversation, position=position, availability=reach(site, online))
+            self._switchboard.send(Audience.CUSTOMERS, conversation, frame)

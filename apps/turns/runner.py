@@ -1,0 +1,326 @@
+"""Runs one turn from its opening to its stored end. Cancelled only by `stop`, a takeover, or the drain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from apps.accounts.hours import availability
+from apps.accounts.resident import SiteSettings
+from apps.conversations import commands as c
+from apps.conversations import selectors
+from apps.customers.facts import Asker, CustomerFacts
+from apps.engine import turn as engine
+from apps.engine.events import (
+    Acting,
+    Delta,
+    Failed,
+    Finished,
+    HandoffRequested,
+    OnModelEvent,
+    Tagged,
+    TurnEvent,
+)
+from apps.engine.types import Assistant, ModelRequest, Passage, Utterance
+from apps.stores.database import in_database
+from apps.telemetry import instruments
+from apps.telemetry.waterfall import Waterfall
+from apps.turns.fanout import Fanout, Reactions
+from apps.turns.records import Record, keep_record, spent
+from apps.turns.runtime import Runtime
+from apps.turns.sentences import NO_MODEL, sentence
+from apps.wire.protocol import LiveTurn, MessageState, TurnEnd, utf16_length, utf16_prefix
+
+logger = logging.getLogger(__name__)
+
+MAX_PARTS = 3
+
+_STATE = {
+    TurnEnd.FINISHED: MessageState.COMPLETE,
+    TurnEnd.FAILED: MessageState.COMPLETE,
+    TurnEnd.STOPPED: MessageState.STOPPED,
+    TurnEnd.TAKEN_OVER: MessageState.TAKEN_OVER,
+    TurnEnd.INTERRUPTED: MessageState.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A question to answer. `retrieval` has been running since the question was received."""
+
+    conversation: str
+    site: SiteSettings
+    asker: Asker
+    locale: str
+    question: str
+    owner_version: int
+    retrieval: StartedRetrieval
+    waterfall: Waterfall
+
+
+class Runner:
+    def __init__(self, runtime: Runtime, job: Job, opened: c.OpenedTurn) -> None:
+        self._runtime = runtime
+        self.job = job
+        self.opened = opened
+        self._fanout = self._new_fanout()
+        self._thinking: asyncio.Task[None] | None = None
+        self._cut: TurnEnd | None = None
+        self._painted: int | None = None
+        self._closing = False
+        self._handoff: c.Handoff | None = None
+        self._finished: Finished | None = None
+        self._failed: Failed | None = None
+        self._first_token: float | None = None
+
+    # ------------------------------------------------------------ from outside, on the loop
+
+    def view(self) -> LiveTurn:
+        return self._fanout.view()
+
+    def hold(self) -> bool:
+        """Holds back the first text while a newer message is being stored; false when some was shown."""
+        return not self._closing and self._fanout.hold()
+
+    def release(self) -> None:
+        self._fanout.release()
+
+    def stop(self, painted: int) -> None:
+        """The customer pressed stop: no delta follows, the upstream request closes, the text painted is kept."""
+        self._painted = painted
+        self._end_early(TurnEnd.STOPPED)
+
+    def take_over(self) -> None:
+        """A human owns the conversation now."""
+        self._end_early(TurnEnd.TAKEN_OVER)
+
+    def supersede(self) -> None:
+        """A newer turn has the fence: this one leaves nothing."""
+        self._end_early(TurnEnd.SUPERSEDED)
+
+    def abandon(self) -> None:
+        """The process goes down: the turn stays live, for another process to adopt with what is buffered."""
+        self._end_early(TurnEnd.INTERRUPTED)
+
+    def _end_early(self, end: TurnEnd) -> None:
+        if self._closing or self._cut is not None:
+            return
+        self._cut = end
+        kept = utf16_length(self._kept_text())
+        self._fanout.end(end, 0 if end is TurnEnd.SUPERSEDED else kept)
+        if self._thinking is not None:
+            self._thinking.cancel()
+
+    # ------------------------------------------------------------ the run
+
+    async def run(self) -> None:
+        """Ends with the turn's text stored, or with the turn in another's hands. Never raises but when cancelled."""
+        instruments.turns_live.inc()
+        try:
+            while await self._attempt():
+                self._fanout = self._new_fanout()
+        finally:
+            instruments.turns_live.dec()
+
+    async def _attempt(self) -> bool:
+        """One part. True when another part must be tried."""
+        await self._stream()
+        self._closing = True
+        if self._cut is None and self._failed is not None and self._fanout.sent_text:
+            return await self._next_part()
+        await self._store()
+        return False
+
+    async def _stream(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            starting = tasks.create_task(self._fanout.start())
+            ticking = tasks.create_task(self._fanout.tick())
+            self._thinking = tasks.create_task(self._think())
+            if self._cut is not None:
+                self._thinking.cancel()
+            await asyncio.wait([self._thinking])
+            await starting
+            ticking.cancel()
+        if self._cut is None:
+            await self._fanout.flush()
+
+    async def _think(self) -> None:
+        runtime, job, waterfall = self._runtime, self.job, self.job.waterfall
+        try:
+            with waterfall.stage("history"):
+                history = await in_database(selectors.utterances, job.conversation)
+            ports = engine.Ports(
+                model=_SiteModel(runtime, job.site, await spent(job.site)),
+                facts=CustomerFacts(runtime.facts, job.asker),
+                retrieval=job.retrieval,
+                rules=runtime.rules.current(job.site.id),
+            )
+            await engine.run(self._input(history), ports, self._emit, waterfall)
+        except Exception as error:
+            # The turn's boundary: whatever broke, the customer gets an honest sentence and the log the trace.
+            logger.exception("turn %s failed", self.opened.turn)
+            self._failed = Failed(type(error).__name__)
+
+    async def _emit(self, event: TurnEvent) -> None:
+        match event:
+            case Acting():
+                self._fanout.act(event.activity, event.subject)
+            case Delta():
+                await self._say(event.text)
+            case HandoffRequested():
+                self._handoff = c.Handoff(reason=event.reason, team=self.job.site.team_id(event.team))
+            case Finished():
+                self._finished = event
+            case Failed():
+                self._failed = event
+            case Tagged():
+                self.job.waterfall.marks["tags"] = event.tag
+
+    async def _say(self, text: str) -> None:
+        if self._first_token is not None:
+            await self._fanout.say(text)
+            return
+        self._first_token = time.monotonic()
+        self.job.waterfall.since_last("first_token")
+        with self.job.waterfall.stage("first_frame"):
+            await self._fanout.say(text)
+        instruments.ttft_seconds.observe(self.job.waterfall.elapsed_ms() / 1000)
+
+    def _input(self, history: tuple[Utterance, ...]) -> engine.TurnInput:
+        job, site = self.job, self.job.site
+        within, _ = availability(site.hours, site.timezone, datetime.now(UTC))
+        return engine.TurnInput(
+            conversation=job.conversation,
+            question=job.question,
+            locale=job.locale,
+            verified=job.asker.verified,
+            history=history,
+            assistant=Assistant(site.assistant_name, site.name, site.instructions, site.version),
+            teams=tuple(name for name, _ in site.teams),
+            within_hours=within,
+        )
+
+    # ------------------------------------------------------------ the end
+
+    async def _next_part(self) -> bool:
+        """The model broke off: what was said stays as it is, and a new part tries again."""
+        retry = self.opened.part < MAX_PARTS
+        try:
+            adopted = await self._runtime.log.append(
+                c.AdoptTurn(
+                    conversation=self.job.conversation,
+                    turn=self.opened.turn,
+                    fence=self.opened.fence,
+                    text=self._fanout.sent_text,
+                    name=self.job.site.assistant_name,
+                    process=self._runtime.process,
+                    retry=retry,
+                    at=datetime.now(UTC),
+                )
+            )
+        except c.Refusal:
+            self._fanout.end(TurnEnd.SUPERSEDED, 0)
+            return False
+        self._fanout.end(TurnEnd.INTERRUPTED)
+        await self._record(TurnEnd.INTERRUPTED)
+        if adopted.opened is None:
+            return False
+        self.opened = adopted.opened
+        self._failed, self._finished, self._closing, self._first_token = None, None, False, None
+        return True
+
+    async def _store(self) -> None:
+        end = self._cut or (TurnEnd.FAILED if self._failed else TurnEnd.FINISHED)
+        if end is TurnEnd.INTERRUPTED:
+            return
+        if end is not TurnEnd.SUPERSEDED:
+            end = await self._finish(end)
+        self._fanout.end(end)
+        await self._runtime.buffer.end(self.job.conversation, self.opened.fence)
+        await self._record(end)
+
+    async def _finish(self, end: TurnEnd) -> TurnEnd:
+        text = self._kept_text()
+        if end is TurnEnd.FAILED:
+            text = sentence(NO_MODEL, self.job.locale)
+        try:
+            with self.job.waterfall.stage("store"):
+                stored = await self._runtime.log.append(
+                    c.FinishTurn(
+                        conversation=self.job.conversation,
+                        turn=self.opened.turn,
+                        fence=self.opened.fence,
+                        part=self.opened.part,
+                        text=text,
+                        state=_STATE[end],
+                        name=self.job.site.assistant_name,
+                        at=datetime.now(UTC),
+                        sources=self._finished.sources if self._finished else (),
+                        handoff=self._handoff,
+                    )
+                )
+        except c.Refusal:
+            return TurnEnd.SUPERSEDED
+        if stored.message is not None and stored.message.state is MessageState.TAKEN_OVER:
+            return TurnEnd.TAKEN_OVER
+        return end
+
+    def _kept_text(self) -> str:
+        text = self._fanout.sent_text
+        return text if self._painted is None else utf16_prefix(text, self._painted)
+
+    async def _record(self, end: TurnEnd) -> None:
+        instruments.turns.labels(end.value).inc()
+        await keep_record(
+            self._runtime,
+            Record(
+                conversation=self.job.conversation,
+                site=self.job.site.id,
+                turn=self.opened.turn,
+                part=self.opened.part,
+                end=end,
+                waterfall=self.job.waterfall,
+                finished=self._finished,
+            ),
+        )
+
+    def _new_fanout(self) -> Fanout:
+        return Fanout(
+            self._runtime.switchboard,
+            self._runtime.buffer,
+            self.job.conversation,
+            self.opened,
+            self.job.owner_version,
+            Reactions(lost=self.supersede, taken_over=self.take_over, stopped=self.stop),
+        )
+
+
+class StartedRetrieval:
+    """A search begun when the question was received, perhaps before its turn existed."""
+
+    def __init__(self, task: asyncio.Task[None], found: list[tuple[Passage, ...]]) -> None:
+        self._task = task
+        self._found = found
+
+    async def passages(self) -> tuple[Passage, ...]:
+        """What was found; nothing when the search failed, which its task has logged."""
+        await asyncio.wait([self._task])
+        return self._found[0] if self._found else ()
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+
+class _SiteModel:
+    """The engine's model: the line of one site, or the builtin alone once the day's money is spent."""
+
+    def __init__(self, runtime: Runtime, site: SiteSettings, capped: bool) -> None:
+        self._line = runtime.line
+        self._site = site.id
+        self._capped = capped
+
+    async def stream(self, request: ModelRequest, on_event: OnModelEvent) -> None:
+        await self._line.stream(self._site, request, on_event, force_builtin=self._capped)

@@ -1,0 +1,39 @@
+"""What one web process holds, built by its owner and handed to whoever serves a socket or a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from apps.accounts.resident import SiteResident
+from apps.conversations.log import Log
+from apps.customers.facts import FactSources
+from apps.inbox.presence import Presence
+from apps.knowledge.resident import KnowledgeResident
+from apps.llm.line import Line
+from apps.rulebook.resident import RuleResident
+from apps.turns.buffer import StreamBuffer
+from apps.turns.switchboard import Switchboard
+
+# Starts a task in the owner's group. An exception in it is logged and ends nothing else.
+Spawn = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    process: str
+    spawn: Spawn
+    redis: Redis
+    log: Log
+    buffer: StreamBuffer
+    switchboard: Switchboard
+    presence: Presence
+    sites: SiteResident
+    rules: RuleResident
+    knowledge: KnowledgeResident
+    facts: FactSources
+    line: Line

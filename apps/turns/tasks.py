@@ -1,0 +1,41 @@
+"""The worker's side of turns."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from celery import shared_task
+from channels.layers import get_channel_layer
+
+from apps.customers.preload import fetch_into_redis
+from apps.customers.shop import ShopError
+from apps.rulebook.resident import validate_bundle
+from apps.stores.redis import Unreachable
+from apps.turns.switchboard import PROCESSES
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(bind=True, max_retries=2, soft_time_limit=10, time_limit=15, expires=60)  # type: ignore[untyped-decorator]
+def preload(self: Any, conversation: str, customer: str, site: str) -> None:
+    """Profile and orders into Redis, the site's rules checked, the residents told to look. Repeatable."""
+    for fault in validate_bundle(site):
+        logger.warning("rule of site %s: %s", site, fault)
+    announce_residents()
+    try:
+        fetched = fetch_into_redis(customer)
+    except (ShopError, *Unreachable) as error:
+        raise self.retry(exc=error, countdown=1 + self.request.retries) from error
+    logger.info("preloaded conversation %s: %s", conversation, "facts" if fetched else "nothing to fetch")
+
+
+def announce_residents() -> None:
+    """Asks every web process to look for newer versions now. Lost announcements cost half a second."""
+    layer = get_channel_layer()
+    message = {"type": "announcement", "what": "residents", "origin": ""}
+    try:
+        async_to_sync(layer.group_send)(PROCESSES, message)
+    except Unreachable:
+        logger.warning("the residents could not be told; they will find out by themselves")

@@ -1,0 +1,25 @@
+"""The ASGI application: Django for HTTP, the gateway for sockets."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsvc.settings")
+
+from channels.routing import ProtocolTypeRouter
+from django.core.asgi import get_asgi_application
+
+application = get_asgi_application()  # loads the apps; the imports below need them
+
+from apps.gateway.routing import sockets  # noqa: E402
+from chatsvc.owner import ProcessOwner  # noqa: E402
+
+
+def build_application(owner: ProcessOwner) -> Any:
+    """The application of one process. Sockets find the office of its owner in their scope."""
+
+    async def with_office(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await sockets({**scope, "office": owner.office}, receive, send)
+
+    return ProtocolTypeRouter({"http": application, "websocket": with_office})
