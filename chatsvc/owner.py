@@ -7,15 +7,14 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from apps.knowledge.resident import KnowledgeResident
-from apps.rulebook.resident import RuleResident
-
 from apps.accounts.resident import SiteResident
 from apps.conversations.commands import Appended
 from apps.conversations.log import Log
 from apps.customers.facts import FactSources
 from apps.inbox.presence import Presence
+from apps.knowledge.resident import KnowledgeResident
 from apps.llm.line import Line
+from apps.rulebook.resident import RuleResident
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
 from apps.turns.attendance import Attendance

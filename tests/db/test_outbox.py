@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core import mail
+from pytest_django.fixtures import SettingsWrapper
 from redis import Redis
 
 from apps.accounts.models import Site, Workspace
@@ -15,7 +16,7 @@ from apps.conversations.models import Conversation, Message, OutboxItem
 from apps.customers.models import Customer
 from apps.turns.buffer import interest_key
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 
 NOW = datetime.now(UTC)
 
@@ -39,8 +40,8 @@ def reply() -> Message:
 
 
 @pytest.fixture
-def redis(settings: pytest.FixtureRequest) -> Iterator[Redis]:
-    client = Redis.from_url(settings.REDIS_URL)  # type: ignore[attr-defined]
+def redis(redis_url: str) -> Iterator[Redis]:
+    client = Redis.from_url(redis_url)
     yield client
     client.close()
 
@@ -86,9 +87,9 @@ def test_an_item_before_its_time_waits(reply: Message) -> None:
     assert outbox.sweep() == 0
 
 
-def test_a_failed_delivery_is_kept_and_tried_later(reply: Message, settings: pytest.FixtureRequest) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"  # type: ignore[attr-defined]
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1  # type: ignore[attr-defined]
+def test_a_failed_delivery_is_kept_and_tried_later(reply: Message, settings: SettingsWrapper) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     item = due(reply)
     assert outbox.sweep() == 0
     item.refresh_from_db()

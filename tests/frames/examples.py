@@ -98,7 +98,7 @@ EXAMPLES: tuple[p.ServerFrame, ...] = (
     p.InboxChanged(ROW),
     p.Watching(ROW, PAGE, PANEL, LIVE, STAGES, {"profile": "warm"}),
     p.Waterfall("c", "u2", STAGES),
-    p.Presence((AGENT,)),
+    p.PresenceChanged((AGENT,)),
     p.PanelChanged("c", p.Panel("k", "Visitor 12ab", False)),
 )  # fmt: skip
 
