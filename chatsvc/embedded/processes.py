@@ -157,12 +157,12 @@ def ending_of(returncode: int) -> str:
     return f"exit code {returncode}" if returncode >= 0 else signal.Signals(-returncode).name
 
 
-def tied_to(parent: int) -> Callable[[], None]:
-    """For `preexec_fn`: the child is killed when the thread that started it ends, however it ends."""
+def tied_to(parent: int, number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
+    """For `preexec_fn`: the child gets `number` when the thread that started it ends, however it ends."""
 
     def tie() -> None:
         if _libc is not None:
-            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            _libc.prctl(_PR_SET_PDEATHSIG, number)
             if os.getppid() != parent:
                 os._exit(1)
 

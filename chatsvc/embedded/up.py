@@ -76,7 +76,7 @@ def main() -> int:
 def run(*, local_model: bool) -> None:
     """Runs until stopped. Raises `Stopped`, `SetupError` or `SettingError`; by then every child has ended."""
     began_s = time.monotonic()
-    if ensure_env_file(BASE_DIR / ".env"):
+    if "SECRET_KEY" not in os.environ and ensure_env_file(BASE_DIR / ".env"):
         say("Wrote .env with a new SECRET_KEY")
     environment = read_environment()
     var_dir = environment.var_dir.resolve()

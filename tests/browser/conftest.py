@@ -1,0 +1,98 @@
+"""Fixtures of the browser tests, which are plain functions on Playwright's synchronous API.
+
+`demo`       the whole of `make run` with the demo shop, shared by all tests of a run.
+`second_web` another web process beside it: a second front door to the same conversations.
+`open_page`  a new browser profile with one page: `open_page(demo.url + "/demo/", locale="zh-CN", viewport=…)`.
+             At the end of a test no page may have thrown an error; a failing test leaves pictures in var/browser/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from chatsvc.environment import BASE_DIR
+from tests.browser.chromium import NoChromium, find_chromium
+from tests.services import private_folder
+from tests.support.demo import Demo
+from tests.support.processes import Web, ended_after
+
+WAIT_MS = 15_000
+PICTURES = BASE_DIR / "var" / "browser"
+# No sandbox, because CI runs as root; no calls home, because tests have no network.
+_FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def demo() -> Iterator[Demo]:
+    with private_folder("chatsvc-demo-") as folder:
+        running = Demo(folder)
+        with ended_after(running):
+            yield running
+            running.stop()
+
+
+@pytest.fixture(scope="session")
+def second_web(demo: Demo) -> Iterator[Web]:
+    process = demo.second_web()
+    with ended_after(process):
+        yield process
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    program = find_chromium()
+    if program is None:
+        raise NoChromium("The browser tests need Chromium; `make test` installs it.")
+    expect.set_options(timeout=WAIT_MS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
+    pages: list[Page] = []
+    errors: list[str] = []
+
+    def open_one(url: str, **profile: Any) -> Page:
+        context = chromium.new_context(**profile)
+        context.set_default_timeout(WAIT_MS)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(url)
+        pages.append(page)
+        return page
+
+    yield open_one
+    if request.node.stash.get(_failed, False):
+        _picture(request.node.name, pages)
+    for page in pages:
+        page.context.close()
+    assert errors == []
+
+
+_failed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call" and report.failed:
+        item.stash[_failed] = True
+    return report
+
+
+def _picture(name: str, pages: list[Page]) -> None:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for number, page in enumerate(pages, start=1):
+        if not page.is_closed():
+            page.screenshot(path=PICTURES / f"{name}-{number}.png")

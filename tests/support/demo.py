@@ -1,0 +1,42 @@
+"""The whole of `make run` under test: the supervisor with its embedded services and the demo shop."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from chatsvc.embedded.ports import free_port
+from tests.support.processes import Deployment, RunningProcess, Web
+
+
+class Demo(RunningProcess):
+    """`python -m chatsvc.embedded.up` in a folder of its own, ready. `logins` maps a name to its password."""
+
+    def __init__(self, folder: Path) -> None:
+        self.var_dir = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.ws = f"ws://127.0.0.1:{self.port}"
+        self._deployment_variables = {"CHATSVC_DEMO": "1", "CHATSVC_BIND": f"127.0.0.1:{self.port}"}
+        # Empty means embedded.
+        embedded = {"CHATSVC_VAR": str(folder), "DATABASE_URL": "", "REDIS_URL": ""}
+        command = [sys.executable, "-m", "chatsvc.embedded.up"]
+        super().__init__(command, {**self._deployment_variables, **embedded}, folder.with_suffix(".output"))
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        self.wait_until(lambda: "chatsvc is ready" in self.output())
+
+    @property
+    def logins(self) -> dict[str, str]:
+        read: dict[str, str] = json.loads((self.var_dir / "demo-logins.json").read_text(encoding="utf-8"))
+        return read
+
+    def second_web(self) -> Web:
+        """One more web process on the same database and Redis; the caller ends it."""
+        database, redis = (
+            f"sqlite:///{self.var_dir / 'chatsvc.sqlite3'}",
+            f"unix://{self.var_dir / 'redis.sock'}",
+        )
+        return Web(Deployment(database, redis, self.var_dir), "second-web", **self._deployment_variables)

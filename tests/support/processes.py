@@ -1,0 +1,170 @@
+"""Real processes under test: web, worker, and the whole of `make run`."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatsvc.embedded.ports import free_port
+from chatsvc.embedded.processes import tied_to
+from chatsvc.environment import BASE_DIR
+
+START_DEADLINE_S = 60.0
+END_DEADLINE_S = 30.0
+
+
+class RunningProcess:
+    """A process of ours, in a group of its own, with its output in a file."""
+
+    def __init__(self, command: list[str], variables: Mapping[str, str], log: Path) -> None:
+        self.log = log
+        self._command = command
+        self._variables = {**os.environ, **variables}
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, or starts it again after its end."""
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                self._command,
+                cwd=BASE_DIR,
+                env=self._variables,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=tied_to(os.getpid()),
+            )
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9, and waits until it is gone."""
+        if self.running:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM, and waits for an orderly end; the exit code."""
+        self.signal(signal.SIGTERM)
+        return self.process.wait(END_DEADLINE_S)
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Raises `AssertionError` with the output when the process ends or the deadline passes first."""
+        until_s = time.monotonic() + START_DEADLINE_S
+        while not ready():
+            assert self.running, f"it ended ({self.process.returncode}):\n{self.output()}"
+            assert time.monotonic() < until_s, f"not ready in {START_DEADLINE_S} s:\n{self.output()}"
+            time.sleep(0.05)
+
+    def output(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What processes of one installation share: a database, a Redis, a folder."""
+
+    database_url: str
+    redis_url: str
+    var_dir: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {
+            "DATABASE_URL": self.database_url,
+            "REDIS_URL": self.redis_url,
+            "CHATSVC_VAR": str(self.var_dir),
+        }
+
+
+class Web(RunningProcess):
+    """`manage.py serve`. `url` for HTTP, `ws` for sockets, `origin` as a browser on our own pages would send it."""
+
+    def __init__(self, deployment: Deployment, name: str = "web", **variables: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.ws = f"ws://127.0.0.1:{self.port}"
+        self.origin = self.url
+        command = [
+            sys.executable,
+            "manage.py",
+            "serve",
+            "--bind",
+            f"127.0.0.1:{self.port}",
+            "--drain-s",
+            "10",
+        ]
+        super().__init__(command, {**deployment.variables, **variables}, deployment.var_dir / f"{name}.log")
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        self.wait_until(lambda: http_ok(self.port, "/readyz"))
+
+    def revive(self) -> None:
+        """Starts it again on the same port if it has ended."""
+        if not self.running:
+            self.start()
+            self.wait_ready()
+
+
+class Worker(RunningProcess):
+    """A Celery worker that has said it is ready."""
+
+    def __init__(self, deployment: Deployment, **variables: str) -> None:
+        options = [
+            "--pool",
+            "prefork",
+            "--concurrency",
+            "2",
+            "-l",
+            "INFO",
+            "--without-gossip",
+            "--without-mingle",
+        ]
+        command = [sys.executable, "-m", "celery", "-A", "chatsvc", "worker", *options]
+        super().__init__(command, {**deployment.variables, **variables}, deployment.var_dir / "worker.log")
+        self._heard = 0
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        self.wait_until(lambda: " ready." in self.output()[self._heard :])
+        self._heard = len(self.output())
+
+    def revive(self) -> None:
+        if not self.running:
+            self.start()
+            self.wait_ready()
+
+
+@contextmanager
+def ended_after(process: RunningProcess) -> Iterator[None]:
+    """However the block ends, the process and what it forked are gone."""
+    try:
+        yield
+    finally:
+        process.kill()
+
+
+def http_ok(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
