@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.core import mail
-from pytest_django.fixtures import SettingsWrapper
 from redis import Redis
 
 from apps.accounts.models import Site, Workspace
@@ -87,7 +87,7 @@ def test_an_item_before_its_time_waits(reply: Message) -> None:
     assert outbox.sweep() == 0
 
 
-def test_a_failed_delivery_is_kept_and_tried_later(reply: Message, settings: SettingsWrapper) -> None:
+def test_a_failed_delivery_is_kept_and_tried_later(reply: Message, settings: Any) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     item = due(reply)
