@@ -1,0 +1,35 @@
+"""`manage.py serve`: one web process, with its owner."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from chatsvc.asgi import build_application
+from chatsvc.environment import SettingError, parse_bind
+from chatsvc.owner import build_owner
+from chatsvc.server import serve
+
+DRAIN_S = 20.0
+
+
+class Command(BaseCommand):
+    help = "Serves HTTP and sockets until SIGTERM, then lets running turns finish."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        host, port = settings.ENVIRONMENT.bind_host, settings.ENVIRONMENT.bind_port
+        parser.add_argument("--bind", default=f"{host}:{port}", help="HOST:PORT to listen on")
+        parser.add_argument(
+            "--drain-s", type=float, default=DRAIN_S, help="seconds for running turns to finish"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            host, port = parse_bind(options["bind"])
+        except SettingError as error:
+            raise CommandError(str(error)) from error
+        owner = build_owner()
+        sys.exit(serve(build_application(owner), owner, host, port, drain_s=options["drain_s"]))
