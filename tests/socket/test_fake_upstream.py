@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -277,6 +278,20 @@ def test_a_distant_server_costs_its_round_trips() -> None:
     # Floors, not limits: TCP, TLS and the request take one each; a kept connection only the last.
     assert cold.total_seconds() >= 3 * 0.04
     assert warm.total_seconds() >= 0.04
+
+
+def test_counts_resumed_tls_sessions(upstream: Upstream) -> None:
+    context = ssl.create_default_context(cafile=upstream.ca_file)
+    session = None
+    for _ in range(2):
+        raw = socket.create_connection(("127.0.0.1", upstream.port), 10)
+        with context.wrap_socket(raw, server_hostname="127.0.0.1", session=session) as connection:
+            connection.sendall(post(CHAT, question("Hi")))
+            receive_until(connection, b"[DONE]")
+            session = connection.session  # tickets come behind the handshake
+
+    counts = upstream.counts()
+    assert (counts.tls_handshakes, counts.tls_resumed) == (2, 1)
 
 
 def test_refuses_what_a_real_server_refuses() -> None:

@@ -24,7 +24,7 @@ from tests.fakes.upstream.faults import (
     refusal,
 )
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.profile import Chunking, Dialect, LineEnd
+from tests.fakes.upstream.profile import INSTANT, Chunking, Dialect, LineEnd
 from tests.fakes.upstream.script import Filler, Text, ToolCall
 from tests.support.events import Stream
 from tests.support.raw_http import Http2Client, connect, post, receive_all, receive_until
@@ -221,6 +221,26 @@ def test_slips_in_what_is_not_json(upstream: Upstream) -> None:
     stream = Stream(body_of(upstream, DEBATABLE["garbage_event"]))
     assert '{"choices":[{"delta":{"content":"tor' in stream.events
     assert (stream.text, stream.done) == (ANSWER, True)
+
+
+@pytest.mark.parametrize(
+    "name", ["reset_mid_stream", "close_mid_stream", "cut_mid_character", "stall_mid_stream"]
+)
+def test_faults_travel_behind_the_bytes_before_them(name: str) -> None:
+    with Upstream(INSTANT.but(rtt_s=0.01), tls=False) as distant:
+        distant.next(said(FAILING[name]))
+        connection = connect(distant.port)
+        connection.sendall(post(CHAT, QUESTION))
+        receive_until(connection, b'"content":" is"')
+        if name == "stall_mid_stream":
+            distant.wait("stalled", 1)
+            connection.close()
+            assert distant.wait("aborts", 1).tokens_sent == 2
+        elif name == "reset_mid_stream":
+            with pytest.raises(ConnectionResetError):
+                receive_all(connection)
+        else:
+            assert b"[DONE]" not in receive_all(connection)
 
 
 # ---------------------------------------------------------------- HTTP/2
