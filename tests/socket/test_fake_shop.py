@@ -144,6 +144,11 @@ def test_resets_and_refuses_connections(shop: Shop) -> None:
         assert it.get("/customers/mia").status_code == 200
 
 
+def test_needs_no_development_package() -> None:
+    without = "import sys; sys.modules['trustme'] = None; import tests.fakes.shop.__main__"
+    assert subprocess.run([sys.executable, "-c", without], check=False).returncode == 0
+
+
 def test_runs_as_a_process_of_its_own_and_obeys_over_http() -> None:
     command = [sys.executable, "-m", "tests.fakes.shop", "--key", "k"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

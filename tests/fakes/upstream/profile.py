@@ -104,20 +104,20 @@ BRIEF = Profile(
     setup_s=0.020,
     auth_s=0.060,
     gateway_s=0.020,  # gateway 10, queue 10
-    first_token_s=0.250,
-    prefill_s_per_token=0.250 / 1_500,  # 500 ms for a cold prompt of 1,500 tokens
+    first_token_s=0.050,
+    prefill_s_per_token=0.450 / 1_500,  # 500 ms for a cold prompt of 1,500 tokens
     tokens_per_s=60.0,
     jitter=0.3,
 )
 
-# A large hosted API: a cached prefix saves 10-30 % of the first token.
+# A large hosted API: 200, 500 or 800 ms for 1,500 cold tokens, of which a cached prefix saves 10-30 %.
 HOSTED = Profile(
     name="hosted",
     rtt_s=0.050,
     setup_s=0.020,
     auth_s=0.020,
     gateway_s=0.010,
-    first_token_low_s=0.150,
+    first_token_low_s=0.100,
     first_token_s=0.400,
     first_token_high_s=0.700,
     prefill_s_per_token=0.100 / 1_500,
