@@ -7,8 +7,9 @@ import { rows } from "../wire/timeline.js";
 /** @typedef {import("../wire/timeline.js").Row} Row */
 /**
  * @typedef {{ key: string, kind: "day", at: number } | { key: string, kind: "unread" }
- *   | { key: string, kind: "row", row: Row, first: boolean, last: boolean, cutBy: string }} Line
- * `first` and `last` of a group of one speaker; `cutBy` names who took over right after a cut answer.
+ *   | { key: string, kind: "row", row: Row, first: boolean, last: boolean, cutBy: string, assistant: string }} Line
+ * `first` and `last` of a group of one speaker; `cutBy` names who took over right after a cut answer,
+ * `assistant` how the assistant was last called.
  */
 
 const GROUP_MS = 5 * 60_000;
@@ -25,6 +26,7 @@ export function threadLines(timeline, readUpTo, dayOf) {
   const lines = [];
   let day = "";
   let unread = readUpTo === null;
+  let assistant = "";
   shown.forEach((row, index) => {
     const at = timeOf(row, lines);
     if (dayOf(at) !== day) {
@@ -35,10 +37,11 @@ export function threadLines(timeline, readUpTo, dayOf) {
       unread = true;
       lines.push({ key: "unread", kind: "unread" });
     }
+    if (row.kind === "message" && row.message.author === "assistant") assistant = row.message.name;
     const broken = lines.at(-1)?.kind !== "row";
     const first = broken || !sameGroup(shown[index - 1], row);
     const last = !shown[index + 1] || !sameGroup(row, shown[index + 1]);
-    lines.push({ key: keyOf(row), kind: "row", row, first, last, cutBy: cutBy(shown, index) });
+    lines.push({ key: keyOf(row), kind: "row", row, first, last, cutBy: cutBy(shown, index), assistant });
   });
   return lines;
 }

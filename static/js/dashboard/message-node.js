@@ -40,7 +40,7 @@ export class MessageNode {
     this.element.classList.toggle("first", line.first);
     this.#by.hidden = !line.first;
     if (line.row.kind === "message") this.#paintMessage(view, line, line.row.message);
-    else if (line.row.kind === "live") this.#paintLive(view, line.row.live);
+    else if (line.row.kind === "live") this.#paintLive(view, line.row.live, line.assistant);
     else if (line.row.kind === "pending") this.#paintPending(view, line.row.pending, linked);
   }
 
@@ -54,7 +54,7 @@ export class MessageNode {
     this.#dress(message.author);
     this.#label(message.author === "assistant" && "sparkle", mine ? words.t("message.you") : message.name || words.t(`message.${message.author}`));
     this.#say(message.author, message.text);
-    const cut = CUTS.has(message.state) ? cutLine(words, message.state, line.cutBy) : null;
+    const cut = CUTS.has(message.state) ? cutLine(words, message.state, line.cutBy, desk.me?.name) : null;
     const time = line.last ? h("div", { class: "meta" }, h("time", {}, words.time(message.at))) : null;
     this.#below.replaceChildren(...present([sourceChips(message, words), cut, time]));
   }
@@ -62,10 +62,11 @@ export class MessageNode {
   /**
    * @param {View} view
    * @param {Live} live
+   * @param {string} name
    */
-  #paintLive({ words }, live) {
+  #paintLive({ words }, live, name) {
     this.#dress("assistant");
-    this.#label("sparkle", words.t("message.assistant"));
+    this.#label("sparkle", name || words.t("message.assistant"));
     if (live.text) this.#say("assistant", live.text);
     else this.#working(words.has(`message.${live.activity}`) ? words.t(`message.${live.activity}`, { subject: live.subject }) : words.t("message.working"));
     const cut = live.ended !== null && CUTS.has(live.ended) ? cutLine(words, live.ended, "") : null;
@@ -171,9 +172,10 @@ function dots() {
  * @param {import("./catalog.js").Words} words
  * @param {string} state
  * @param {string} by
+ * @param {string} [me]
  */
-function cutLine(words, state, by) {
-  const text = by ? words.t(`message.${state}_by`, { name: by }) : words.t(`message.${state}`);
+function cutLine(words, state, by, me) {
+  const text = !by ? words.t(`message.${state}`) : by === me ? words.t("message.taken_over_me") : words.t("message.taken_over_by", { name: by });
   return h("div", { class: `cut ${state === "taken_over" ? "" : "calm"}`.trim() }, h("span", {}, text));
 }
 
