@@ -19,7 +19,7 @@ _LOOK_EVERY_S = 0.2
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 10.0
 _STEADY_S = 30.0
-_FAILURES_LIMIT = 5
+_FAILURES_LIMIT = 4
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 

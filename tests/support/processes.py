@@ -159,6 +159,14 @@ def ended_after(process: RunningProcess) -> Iterator[None]:
         process.kill()
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Raises `AssertionError` when the condition does not come true before the deadline."""
+    until_s = time.monotonic() + END_DEADLINE_S
+    while not condition():
+        assert time.monotonic() < until_s, f"not within {END_DEADLINE_S} s"
+        time.sleep(0.02)
+
+
 def http_ok(port: int, path: str) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
