@@ -11,12 +11,17 @@ from django.utils.translation import gettext
 from apps.accounts.models import Agent
 from apps.accounts.staff import is_superuser, staff_workspace
 from apps.conversations.models import Conversation
+from apps.llm.advice import banners
+from apps.llm.models import ModelEndpoint
 
 
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Adds what the entry page shows, of everything for superusers and of the own workspace otherwise."""
     scope = {} if is_superuser(request) else {"workspace": staff_workspace(request)}
     context["figures"] = _figures(scope)
+    context["warnings"] = banners(
+        ModelEndpoint.ailing().filter(**{f"site__{name}": to for name, to in scope.items()})
+    )
     return context
 
 

@@ -59,7 +59,10 @@ UNFOLD: dict[str, Any] = {
             {
                 "title": _("Assistant"),
                 "separator": True,
-                "items": [],
+                "items": [
+                    _page(_("Model endpoints"), "hub", "admin:llm_modelendpoint_changelist"),
+                    _page(_("Daily spend"), "payments", "admin:llm_dailyspend_changelist"),
+                ],
             },
             {
                 "title": _("Workspace"),
