@@ -118,7 +118,8 @@ def test_what_is_no_chunk_is_bad_data(data: str) -> None:
         ({"message": "x", "code": "rate_limit_exceeded"}, RateLimited), ({"message": "x", "code": 429}, RateLimited),
         ({"message": "x", "type": "insufficient_quota", "code": 429}, QuotaExhausted),
         ({"message": "x", "code": "invalid_api_key"}, AuthRefused),
-        ({"message": {"deep": 1}, "code": 400}, RequestRefused), ({"message": "x", "code": "content_filter"}, ContentFiltered),
+        ({"message": {"deep": 1}, "code": 400}, RequestRefused),
+        ({"message": "x", "code": "content_filter"}, ContentFiltered),
     ],
 )  # fmt: skip
 def test_an_error_inside_a_stream_gets_its_type(error: object, failure: type[LlmError]) -> None:
@@ -148,9 +149,7 @@ def test_any_refusal_becomes_a_failure(body: bytes, status: int) -> None:
 
 NAMES = st.sampled_from(["choices", "delta", "error", "usage", "content", "tool_calls", "function", "index"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
-JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=12
-)
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=12)
 
 
 @given(JSON)
