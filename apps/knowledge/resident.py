@@ -16,8 +16,8 @@ from apps.telemetry.instruments import knowledge_searches
 
 logger = logging.getLogger(__name__)
 
-# Ten times what a question needs on an idle core; later than this words alone must do.
-EMBED_DEADLINE_S = 0.15
+# Many times what a question needs on an idle core, and within the stage of a turn; then words alone must do.
+EMBED_DEADLINE_S = 0.25
 
 
 class KnowledgeResident:

@@ -19,6 +19,7 @@ from apps.rulebook.vocabulary import FUNCTIONS, VARIABLES, Value, samples, varia
 MAX_CONDITION_CHARACTERS = 1_000
 MAX_PATTERN_CHARACTERS = 80
 
+_NOT_PLAIN = re.compile(r"[\\.^$*+?()\[\]{}]")  # of a pattern: it is more than words and bars
 _LOOPS = frozenset({"map", "filter", "all", "exists", "exists_one"})
 # What an evaluation may raise (seen in the library: KeyError, IndexError, ZeroDivisionError, TypeError …).
 EvaluationError = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
@@ -200,7 +201,7 @@ def _refused(source: str, token: Token, message: str) -> RefusedCondition:
 
 
 def _trigger(tokens: Sequence[Token]) -> frozenset[str] | None:
-    """Words of which at least one must occur for the condition to be true, from plain `contains` only."""
+    """Words of which at least one must occur for the condition to be true, from what is plain."""
     tokens = without_brackets(tokens)
     if any(len(split(tokens, mark)) > 1 for mark in "?:"):
         return None
@@ -215,13 +216,20 @@ def _trigger(tokens: Sequence[Token]) -> frozenset[str] | None:
 
 
 def _contained(tokens: Sequence[Token]) -> frozenset[str] | None:
+    """The words of text.contains("word"), and of text.matches("word|word") where the pattern is that plain."""
     texts = [token.text for token in tokens]
-    if len(tokens) != 6 or texts[0] not in ("text", "text_lower") or texts[1:4] != [".", "contains", "("]:
+    if len(tokens) != 6 or texts[0] not in ("text", "text_lower") or texts[1] != "." or texts[3] != "(":
         return None
     if tokens[4].kind != "string" or texts[5] != ")":
         return None
-    word = _value(tokens[4]).casefold()
-    return frozenset({word}) if word else None
+    argument = _value(tokens[4])
+    if texts[2] == "contains":
+        words = [argument]
+    elif texts[2] == "matches" and not _NOT_PLAIN.search(argument):
+        words = argument.split("|")
+    else:
+        return None
+    return frozenset(word.casefold() for word in words) if all(words) else None
 
 
 def _attributes(tokens: Sequence[Token]) -> frozenset[str]:

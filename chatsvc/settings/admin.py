@@ -60,6 +60,8 @@ UNFOLD: dict[str, Any] = {
                 "title": _("Assistant"),
                 "separator": True,
                 "items": [
+                    _page(_("Articles"), "menu_book", "admin:knowledge_article_changelist"),
+                    _page(_("Rules"), "rule", "admin:rulebook_rule_changelist"),
                     _page(_("Model endpoints"), "hub", "admin:llm_modelendpoint_changelist"),
                     _page(_("Daily spend"), "payments", "admin:llm_dailyspend_changelist"),
                 ],

@@ -143,7 +143,12 @@ def unindexed(condition: Condition) -> Condition:
 
 @given(st.text(alphabet=list("RefundrefundΣσςΑßSsİi̇xX 退款"), max_size=20))
 def test_the_index_by_words_changes_no_decision(text: str) -> None:
-    conditions = [f"{variable}.contains('{word}')" for word in WORDS for variable in ("text", "text_lower")]
+    conditions = [
+        f"{variable}.{call}('{word}')"
+        for word in WORDS
+        for variable in ("text", "text_lower")
+        for call in ("contains", "matches")
+    ]
     compiled = [(condition, compile_condition(condition)) for condition in conditions]
     indexed = CompiledRules(1, [CompiledRule(name, condition, Action()) for name, condition in compiled])
     plain = CompiledRules(
