@@ -69,24 +69,47 @@ function withResolvers() {
 
 /** @param {object} [fields] */
 const row = (fields = {}) => ({
-  conversation: "c", seq: 3, customer: "Mia", verified: true, status: "open", owner: QUEUE, last_line: "hi",
-  last_author: "customer", at: 1, locale: "en", site: "Lantern", waiting_since: 1, ...fields,
+  conversation: "c",
+  seq: 3,
+  customer: "Mia",
+  verified: true,
+  status: "open",
+  owner: QUEUE,
+  last_line: "hi",
+  last_author: "customer",
+  at: 1,
+  locale: "en",
+  site: "Lantern",
+  waiting_since: 1,
+  ...fields,
 });
 
 /** @param {object} [fields] @param {object[]} [events] */
 const watching = (fields = {}, events = []) => ({
-  type: "watching", row: row(fields), page: { conversation: "c", epoch: "e", upto: 3, events }, panel: { customer: "x", name: "Mia", verified: true },
+  type: "watching",
+  row: row(fields),
+  page: { conversation: "c", epoch: "e", upto: 3, events },
+  panel: { customer: "x", name: "Mia", verified: true },
 });
 
 /** @param {number} seq @param {string} author @param {object} [fields] */
 const message = (seq, author, fields = {}) => ({
-  type: "event", conversation: "c", seq, kind: "message", at: seq, message: { id: `m${seq}`, place: seq, author, name: author, text: `text ${seq}`, at: seq, ...fields },
+  type: "event",
+  conversation: "c",
+  seq,
+  kind: "message",
+  at: seq,
+  message: { id: `m${seq}`, place: seq, author, name: author, text: `text ${seq}`, at: seq, ...fields },
 });
 
 /** @param {import("node:test").TestContext} t @param {object} [fields] */
 async function opened(t, fields = {}) {
   const server = new Server();
-  const line = new Connection({ url: "ws://here", hello: () => ({ type: "hello" }), socketClass: /** @type {any} */ (server.socketClass) });
+  const line = new Connection({
+    url: "ws://here",
+    hello: () => ({ type: "hello" }),
+    socketClass: /** @type {any} */ (server.socketClass),
+  });
   let id = 0;
   const desk = new Desk(line, new Preferences("kim"), () => `id${(id += 1)}`);
   /** @type {any[]} */
@@ -121,7 +144,14 @@ test("the owner shown is the server's word: a take is pending until its event co
 test("a lost race names who was first and changes nothing else", async (t) => {
   const { server, desk, notices } = await opened(t);
   desk.act("take", "c");
-  server.says({ type: "refused", code: "already_taken", message: "Ana", id: "id1", of: "conversation.take", conversation: "c" });
+  server.says({
+    type: "refused",
+    code: "already_taken",
+    message: "Ana",
+    id: "id1",
+    of: "conversation.take",
+    conversation: "c",
+  });
   assert.deepEqual(notices, [{ key: "toast.already_taken", values: { name: "Ana" }, tone: "bad" }]);
   assert.equal(desk.verbOf("c"), null);
   assert.equal(desk.room?.timeline.owner.kind, "queue");
@@ -138,7 +168,10 @@ test("a verb without a connection is refused at once", async (t) => {
   const { desk, line, notices } = await opened(t);
   line.close();
   desk.act("take", "c");
-  assert.deepEqual(notices.map((notice) => notice.key), ["toast.offline"]);
+  assert.deepEqual(
+    notices.map((notice) => notice.key),
+    ["toast.offline"],
+  );
   assert.equal(desk.verbOf("c"), null);
 });
 
@@ -164,7 +197,14 @@ test("a message is shown at once and stays one when it is stored", async (t) => 
 test("a message that was refused can be sent again or discarded", async (t) => {
   const { server, desk } = await opened(t, { owner: MINE });
   desk.send("hello");
-  server.says({ type: "refused", code: "not_owner", message: "Ana owns it", id: "id1", of: "message.send", conversation: "c" });
+  server.says({
+    type: "refused",
+    code: "not_owner",
+    message: "Ana owns it",
+    id: "id1",
+    of: "message.send",
+    conversation: "c",
+  });
   assert.equal(desk.room?.timeline.pending[0].state, "failed");
   desk.retry("id1");
   assert.deepEqual(server.last("message.send"), { type: "message.send", id: "id1", conversation: "c", text: "hello" });
@@ -178,14 +218,20 @@ test("after a lost connection it watches again and sends what has no answer, und
   line.restart();
   server.sent.length = 0;
   await server.greet([row({ owner: MINE })]);
-  assert.deepEqual(server.sent.map((frame) => frame.type), ["hello", "conversation.watch", "message.send"]);
+  assert.deepEqual(
+    server.sent.map((frame) => frame.type),
+    ["hello", "conversation.watch", "message.send"],
+  );
   assert.equal(server.last("message.send").id, "id1");
 });
 
 test("what comes into the queue is announced, in a conversation never seen before too", async (t) => {
   const { server, queued } = await opened(t, { owner: MINE });
   server.says({ type: "inbox.row", row: row({ conversation: "new", owner: QUEUE }) });
-  assert.deepEqual(queued.map((one) => one.conversation), ["new"]);
+  assert.deepEqual(
+    queued.map((one) => one.conversation),
+    ["new"],
+  );
 });
 
 test("a conversation that may not be seen says so", async (t) => {
@@ -206,7 +252,20 @@ test("the assistant's words stream into the thread and a takeover labels where t
   assert.equal(live?.kind === "row" && live.row.kind === "live" && live.row.live.text, "Your order");
   server.says({ type: "turn.ended", conversation: "c", handle: 1, end: "taken_over", length: 10 });
   server.says({ type: "event", conversation: "c", seq: 5, kind: "owner", at: 5, owner: MINE });
-  server.says({ ...message(6, "assistant"), message: { id: "m6", place: 4, author: "assistant", name: "A", text: "Your order", at: 6, state: "taken_over", turn: "u", part: 1 } });
+  server.says({
+    ...message(6, "assistant"),
+    message: {
+      id: "m6",
+      place: 4,
+      author: "assistant",
+      name: "A",
+      text: "Your order",
+      at: 6,
+      state: "taken_over",
+      turn: "u",
+      part: 1,
+    },
+  });
   const cut = threadLines(timeline(), null, () => "").find((one) => one.key === live?.key);
   assert.equal(cut?.kind === "row" && cut.cutBy, "Kim");
 });
@@ -215,7 +274,8 @@ test("messages of one speaker stand together, and the unread line before the fir
   const { server, desk } = await opened(t);
   server.says(message(4, "customer", { at: 4 }));
   const lines = threadLines(/** @type {any} */ (desk.room).timeline, 2, () => "");
-  assert.deepEqual(lines.map((one) => (one.kind === "row" ? `${one.key} ${one.first} ${one.last}` : one.kind)), [
-    "place 1 true true", "place 2 true true", "unread", "place 3 true false", "place 4 false true",
-  ]);
+  assert.deepEqual(
+    lines.map((one) => (one.kind === "row" ? `${one.key} ${one.first} ${one.last}` : one.kind)),
+    ["place 1 true true", "place 2 true true", "unread", "place 3 true false", "place 4 false true"],
+  );
 });

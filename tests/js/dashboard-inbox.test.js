@@ -23,8 +23,18 @@ const frameOf = (frame) => /** @type {ServerFrame} */ (decode(JSON.stringify(fra
  */
 function row(conversation, fields = {}) {
   return {
-    conversation, seq: 1, customer: "Mia Chen", verified: true, status: "open", owner: ASSISTANT, last_line: "hello",
-    last_author: "customer", at: 100, locale: "en", site: "Lantern", ...fields,
+    conversation,
+    seq: 1,
+    customer: "Mia Chen",
+    verified: true,
+    status: "open",
+    owner: ASSISTANT,
+    last_line: "hello",
+    last_author: "customer",
+    at: 100,
+    locale: "en",
+    site: "Lantern",
+    ...fields,
   };
 }
 
@@ -51,13 +61,19 @@ test("who waits longest comes first, then the most recent", () => {
 });
 
 test("a resolved conversation no longer waits", () => {
-  const inbox = inboxOf(row("resolved", { status: "resolved", at: 10, waiting_since: 1 }), row("later", { status: "resolved", at: 20 }));
+  const inbox = inboxOf(
+    row("resolved", { status: "resolved", at: 10, waiting_since: 1 }),
+    row("later", { status: "resolved", at: 20 }),
+  );
   assert.deepEqual(ids(visibleRows(inbox, "resolved")), ["later", "resolved"]);
 });
 
 test("each filter shows its own rows", () => {
   const inbox = inboxOf(
-    row("assistants"), row("queued", { owner: QUEUE }), row("mine", { owner: MINE }), row("anas", { owner: ANAS }),
+    row("assistants"),
+    row("queued", { owner: QUEUE }),
+    row("mine", { owner: MINE }),
+    row("anas", { owner: ANAS }),
     row("resolved", { owner: MINE, status: "resolved" }),
   );
   assert.deepEqual(ids(visibleRows(inbox, "waiting")), ["queued"]);
@@ -68,7 +84,10 @@ test("each filter shows its own rows", () => {
 });
 
 test("a search finds rows that hold every word, in any case", () => {
-  const inbox = inboxOf(row("a", { customer: "Mia Chen", last_line: "order 1042" }), row("b", { customer: "王小明", last_line: "退货" }));
+  const inbox = inboxOf(
+    row("a", { customer: "Mia Chen", last_line: "order 1042" }),
+    row("b", { customer: "王小明", last_line: "退货" }),
+  );
   assert.deepEqual(ids(visibleRows(inbox, "all", "MIA 1042")), ["a"]);
   assert.deepEqual(ids(visibleRows(inbox, "all", "退")), ["b"]);
   assert.deepEqual(ids(visibleRows(inbox, "all", "mia 退")), []);
@@ -82,13 +101,25 @@ test("a row older than the one shown is dropped", () => {
 test("a row newer than a late snapshot survives it", () => {
   const me = { id: "kim", name: "Kim", online: true };
   const inbox = inboxOf(row("a", { seq: 7, last_line: "new" }), row("gone"));
-  const after = reduceInbox(inbox, frameOf({ type: "inbox", me, rows: [row("a", { seq: 6 })], agents: [], heartbeat_s: 30, now: 1 }));
+  const after = reduceInbox(
+    inbox,
+    frameOf({ type: "inbox", me, rows: [row("a", { seq: 6 })], agents: [], heartbeat_s: 30, now: 1 }),
+  );
   assert.equal(after.rows.get("a")?.last_line, "new");
   assert.deepEqual([...after.rows.keys()], ["a"]);
 });
 
 test("presence changes colleagues and the agent itself", () => {
-  const inbox = reduceInbox(inboxOf(), frameOf({ type: "presence", agents: [{ id: "kim", name: "Kim", online: false }, { id: "ana", name: "Ana", online: true }] }));
+  const inbox = reduceInbox(
+    inboxOf(),
+    frameOf({
+      type: "presence",
+      agents: [
+        { id: "kim", name: "Kim", online: false },
+        { id: "ana", name: "Ana", online: true },
+      ],
+    }),
+  );
   assert.equal(inbox.me?.online, false);
   assert.equal(inbox.agents.length, 2);
 });
@@ -136,11 +167,15 @@ test("what is on screen is read, and stays read after a reload", () => {
 });
 
 test("kept counts that are not readable are forgotten", () => {
-  for (const text of [null, "", "not json", "[1]", '{"a":{"seq":"1"}}', "7", "null"]) assert.deepEqual(parseUnread(text), {});
+  for (const text of [null, "", "not json", "[1]", '{"a":{"seq":"1"}}', "7", "null"])
+    assert.deepEqual(parseUnread(text), {});
 });
 
 test("the clock turns amber after two minutes and red after five", () => {
   assert.deepEqual([0, 119_999, 120_000, 299_999, 300_000].map(waitLevel), ["calm", "calm", "amber", "amber", "red"]);
   assert.deepEqual([-5, 42_000, 725_000, 3_729_000].map(clock), ["0:00", "0:42", "12:05", "1:02:09"]);
-  assert.deepEqual([59_999, 60_000, 3_600_000, 90_000_000, 7 * 86_400_000].map((ms) => age(ms).unit), ["now", "minute", "hour", "day", "week"]);
+  assert.deepEqual(
+    [59_999, 60_000, 3_600_000, 90_000_000, 7 * 86_400_000].map((ms) => age(ms).unit),
+    ["now", "minute", "hour", "day", "week"],
+  );
 });

@@ -15,7 +15,8 @@ const catalogs = { en: read("en"), "zh-Hans": read("zh-hans") };
 
 /** @param {import("../../static/js/dashboard/catalog.js").Catalog} catalog */
 function* entries(catalog) {
-  for (const [section, names] of Object.entries(catalog)) for (const [name, entry] of Object.entries(names)) yield /** @type {const} */ ([`${section}.${name}`, entry]);
+  for (const [section, names] of Object.entries(catalog))
+    for (const [name, entry] of Object.entries(names)) yield /** @type {const} */ ([`${section}.${name}`, entry]);
 }
 
 /** @param {import("../../static/js/dashboard/catalog.js").Entry} entry */
@@ -25,7 +26,8 @@ test("both languages say the same things with the same values", () => {
   const english = new Map(entries(catalogs.en));
   const chinese = new Map(entries(catalogs["zh-Hans"]));
   assert.deepEqual([...chinese.keys()].sort(), [...english.keys()].sort());
-  for (const [key, entry] of english) assert.deepEqual(holes(/** @type {string} */ (chinese.get(key))), holes(entry), key);
+  for (const [key, entry] of english)
+    assert.deepEqual(holes(/** @type {string} */ (chinese.get(key))), holes(entry), key);
 });
 
 test("every text that the code names exists", () => {
@@ -33,7 +35,8 @@ test("every text that the code names exists", () => {
   const sections = Object.keys(catalogs.en).join("|");
   const literal = new RegExp(`(?<!type: |!== )"((?:${sections})\\.[a-z_]+)"`, "g");
   for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".js"))) {
-    for (const [, key] of readFileSync(new URL(file, FOLDER), "utf8").matchAll(literal)) assert.ok(words.has(key), `${file} names ${key}`);
+    for (const [, key] of readFileSync(new URL(file, FOLDER), "utf8").matchAll(literal))
+      assert.ok(words.has(key), `${file} names ${key}`);
   }
 });
 
@@ -46,7 +49,10 @@ test("plural forms follow the language", () => {
 });
 
 test("a value is put in as it is, whatever it holds", () => {
-  assert.equal(new Words("en", { a: { b: "{name} waits" } }).t("a.b", { name: "{count} $& <b>" }), "{count} $& <b> waits");
+  assert.equal(
+    new Words("en", { a: { b: "{name} waits" } }).t("a.b", { name: "{count} $& <b>" }),
+    "{count} $& <b> waits",
+  );
 });
 
 test("a key that does not exist shows itself", () => {
@@ -56,12 +62,18 @@ test("a key that does not exist shows itself", () => {
 const reading = { typing: false, modal: false, inList: false, letters: true };
 
 test("letters are commands while nobody types", () => {
-  assert.deepEqual(["t", "B", "e", "/", "?", "3", "x"].map((key) => commandFor({ key }, reading)), ["take", "hand_back", "resolve", "filter", "help", "filter_3", null]);
+  assert.deepEqual(
+    ["t", "B", "e", "/", "?", "3", "x"].map((key) => commandFor({ key }, reading)),
+    ["take", "hand_back", "resolve", "filter", "help", "filter_3", null],
+  );
 });
 
 test("while somebody types only Escape is a command", () => {
   const typing = { ...reading, typing: true };
-  assert.deepEqual(["t", "/", "?", "j", "Escape"].map((key) => commandFor({ key }, typing)), [null, null, null, null, "back"]);
+  assert.deepEqual(
+    ["t", "/", "?", "j", "Escape"].map((key) => commandFor({ key }, typing)),
+    [null, null, null, null, "back"],
+  );
 });
 
 test("keys with modifiers, in a dialog or inside a composition belong to others", () => {
@@ -79,12 +91,28 @@ test("arrows move in the list only, and go on working with letters off", () => {
 });
 
 test("initials stand for any name", () => {
-  assert.deepEqual(["Mia Chen", "王小明", "Anna von der Heide", "", "  ", "👩‍🚀 Zoe"].map(initials), ["MC", "王", "AH", "?", "?", "👩Z"]);
+  assert.deepEqual(["Mia Chen", "王小明", "Anna von der Heide", "", "  ", "👩‍🚀 Zoe"].map(initials), [
+    "MC",
+    "王",
+    "AH",
+    "?",
+    "?",
+    "👩Z",
+  ]);
   assert.equal(hue("Mia Chen"), hue("Mia Chen"));
 });
 
 test("bars stand where their stages ran", () => {
-  const stages = [{ name: "rules", start_ms: 0, ms: 50, note: "" }, { name: "model", start_ms: 50, ms: 150, note: "" }];
-  assert.deepEqual(layout(stages).bars.map(({ start, size }) => [start, size]), [[0, 25], [25, 75]]);
+  const stages = [
+    { name: "rules", start_ms: 0, ms: 50, note: "" },
+    { name: "model", start_ms: 50, ms: 150, note: "" },
+  ];
+  assert.deepEqual(
+    layout(stages).bars.map(({ start, size }) => [start, size]),
+    [
+      [0, 25],
+      [25, 75],
+    ],
+  );
   assert.deepEqual(layout([]), { total_ms: 0, bars: [] });
 });

@@ -5,7 +5,10 @@
 /** @typedef {import("../wire/frames.js").InboxRow} InboxRow */
 
 // Two short sine notes a fifth apart (A5, E6): heard over talk, not startling.
-const NOTES = /** @type {const} */ ([[880, 0], [1318.5, 0.13]]);
+const NOTES = /** @type {const} */ ([
+  [880, 0],
+  [1318.5, 0.13],
+]);
 const LOUDNESS = 0.12;
 
 export class Announcer {
@@ -28,15 +31,21 @@ export class Announcer {
     this.#region = region;
     this.#open = open;
     // Browsers let a page sound only after a gesture.
-    for (const type of ["pointerdown", "keydown"]) addEventListener(type, () => this.#unlock(), { once: true, passive: true });
+    for (const type of ["pointerdown", "keydown"])
+      addEventListener(type, () => this.#unlock(), { once: true, passive: true });
   }
 
   /** @param {readonly InboxRow[]} rows that have come into the queue @param {(row: InboxRow) => string} nameOf */
   queued(rows, nameOf) {
     const many = rows.length > 1;
-    this.say(many ? this.#words.t("announce.queued_many", { count: rows.length }) : this.#words.t("announce.queued", { name: nameOf(rows[0]) }));
+    this.say(
+      many
+        ? this.#words.t("announce.queued_many", { count: rows.length })
+        : this.#words.t("announce.queued", { name: nameOf(rows[0]) }),
+    );
     if (this.#preferences.isOn("sound")) this.chime();
-    if (this.#preferences.isOn("notify") && (document.hidden || !document.hasFocus())) for (const row of rows.slice(0, 3)) this.#notify(row, nameOf(row));
+    if (this.#preferences.isOn("notify") && (document.hidden || !document.hasFocus()))
+      for (const row of rows.slice(0, 3)) this.#notify(row, nameOf(row));
   }
 
   /** @param {string} text */

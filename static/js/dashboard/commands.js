@@ -59,7 +59,9 @@ export class Commands {
     on("setting", ({ name, value }) => this.#setting(name, value));
     on("try-sound", () => announcer.chime());
     on("allow-notifications", () => void this.#allowNotifications());
-    on("language", ({ language }) => post(document.body.dataset.language ?? "", { language, next: location.pathname + location.hash }));
+    on("language", ({ language }) =>
+      post(document.body.dataset.language ?? "", { language, next: location.pathname + location.hash }),
+    );
     on("log-out", () => void this.#logOut());
     addEventListener("keydown", (event) => this.#key(event));
     addEventListener("popstate", () => this.openFromAddress());
@@ -90,7 +92,8 @@ export class Commands {
       document.body.dataset.page = open === null ? "list" : "conversation";
     }
     const taking = open !== null && desk.verbOf(open) === "take";
-    if (taking && !this.#taking) requestAnimationFrame(() => requestAnimationFrame(() => conversation.composer.focusField()));
+    if (taking && !this.#taking)
+      requestAnimationFrame(() => requestAnimationFrame(() => conversation.composer.focusField()));
     this.#taking = taking;
     repaint();
   }
@@ -116,18 +119,26 @@ export class Commands {
     if (VERBS.has(command)) return void this.verb(/** @type {VerbName} */ (command));
     if (command.startsWith("filter_")) return desk.setFilter(FILTERS[Number(command.at(-1)) - 1]);
     switch (command) {
-      case "next": return list.move(1);
-      case "previous": return list.move(-1);
-      case "filter": return list.focusSearch();
-      case "reply": return conversation.composer.focusField();
-      case "context": return this.#toggleDetails();
-      case "presence": return desk.setOnline(!(desk.me?.online ?? false));
+      case "next":
+        return list.move(1);
+      case "previous":
+        return list.move(-1);
+      case "filter":
+        return list.focusSearch();
+      case "reply":
+        return conversation.composer.focusField();
+      case "context":
+        return this.#toggleDetails();
+      case "presence":
+        return desk.setOnline(!(desk.me?.online ?? false));
       case "sound": {
         this.#setting("sound", preferences.isOn("sound") ? "off" : "on");
         return announcer.say(words.t(preferences.isOn("sound") ? "menu.sound_on" : "menu.sound_off"));
       }
-      case "help": return void showKeys(words);
-      default: return this.#back();
+      case "help":
+        return void showKeys(words);
+      default:
+        return this.#back();
     }
   }
 
@@ -208,16 +219,27 @@ export class Commands {
    * @param {import("../wire/connection.js").Connection} line
    */
   #connect(action, line) {
-    if (action === "log_in") location.assign(`${document.body.dataset.login}?next=${encodeURIComponent(location.pathname)}`);
+    if (action === "log_in")
+      location.assign(`${document.body.dataset.login}?next=${encodeURIComponent(location.pathname)}`);
     else if (action === "reload") location.reload();
     else line.restart();
   }
 
   async #logOut() {
     const { desk, words, preferences } = this.#parts;
-    const mine = [...desk.state.inbox.rows.values()].filter((row) => row.status === "open" && row.owner.agent === desk.me?.id).length;
-    const reasons = [mine > 0 && words.t("confirm.log_out_body", { count: mine }), preferences.hasDrafts() && words.t("confirm.log_out_draft")].filter((text) => text !== false);
-    const texts = { title: words.t("confirm.log_out_title"), body: reasons.join(" "), go: words.t("menu.log_out"), stay: words.t("confirm.cancel") };
+    const mine = [...desk.state.inbox.rows.values()].filter(
+      (row) => row.status === "open" && row.owner.agent === desk.me?.id,
+    ).length;
+    const reasons = [
+      mine > 0 && words.t("confirm.log_out_body", { count: mine }),
+      preferences.hasDrafts() && words.t("confirm.log_out_draft"),
+    ].filter((text) => text !== false);
+    const texts = {
+      title: words.t("confirm.log_out_title"),
+      body: reasons.join(" "),
+      go: words.t("menu.log_out"),
+      stay: words.t("confirm.cancel"),
+    };
     if (reasons.length > 0 && !(await confirmLoss(texts))) return;
     preferences.forgetDrafts();
     post(document.body.dataset.logout ?? "", {});

@@ -48,7 +48,12 @@ export class ContextPane extends HTMLElement {
   #build({ words }) {
     this.setAttribute("role", "complementary");
     this.setAttribute("aria-label", words.t("context.label"));
-    this.#head.append(h("span", {}, words.t("conversation.details")), button({ label: words.t("context.close"), icon: "close", className: "quiet", iconOnly: true }, () => emit(this, "details")));
+    this.#head.append(
+      h("span", {}, words.t("conversation.details")),
+      button({ label: words.t("context.close"), icon: "close", className: "quiet", iconOnly: true }, () =>
+        emit(this, "details"),
+      ),
+    );
     this.append(this.#head, this.#person, this.#answer, this.#orders, this.#earlier);
   }
 
@@ -71,11 +76,18 @@ export class ContextPane extends HTMLElement {
    */
   #paintAnswer(words, room) {
     if (room.stages.length === 0) {
-      this.#answer.replaceChildren(h("h2", {}, words.t("context.waterfall")), h("p", { class: "quiet-note" }, words.t("context.no_waterfall")));
+      this.#answer.replaceChildren(
+        h("h2", {}, words.t("context.waterfall")),
+        h("p", { class: "quiet-note" }, words.t("context.no_waterfall")),
+      );
       return;
     }
     const total = words.t("context.total_ms", { ms: rounded(layout(room.stages).total_ms) });
-    this.#answer.replaceChildren(h("h2", {}, words.t("context.waterfall"), h("small", {}, total)), bars(room.stages, words), markChips(room.marks, words));
+    this.#answer.replaceChildren(
+      h("h2", {}, words.t("context.waterfall"), h("small", {}, total)),
+      bars(room.stages, words),
+      markChips(room.marks, words),
+    );
   }
 
   /**
@@ -84,12 +96,21 @@ export class ContextPane extends HTMLElement {
    */
   #earlierList({ words, now }, panel) {
     if (panel.earlier.length === 0) return h("p", { class: "quiet-note" }, words.t("context.no_earlier"));
-    return h("ul", { class: "earlier" }, ...panel.earlier.map((summary) => {
-      const state = words.t(summary.status === "resolved" ? "conversation.resolved" : "conversation.open");
-      const element = h("button", { type: "button" }, h("b", {}, summary.last_line || "…"), h("small", {}, `${state} · ${ageText(now - summary.at, words)}`));
-      element.addEventListener("click", () => emit(this, "open", { conversation: summary.id }));
-      return h("li", {}, element);
-    }));
+    return h(
+      "ul",
+      { class: "earlier" },
+      ...panel.earlier.map((summary) => {
+        const state = words.t(summary.status === "resolved" ? "conversation.resolved" : "conversation.open");
+        const element = h(
+          "button",
+          { type: "button" },
+          h("b", {}, summary.last_line || "…"),
+          h("small", {}, `${state} · ${ageText(now - summary.at, words)}`),
+        );
+        element.addEventListener("click", () => emit(this, "open", { conversation: summary.id }));
+        return h("li", {}, element);
+      }),
+    );
   }
 }
 
@@ -103,7 +124,12 @@ function person(panel, words) {
     ? verifiedMark(words.t("context.verified"), true)
     : h("span", {}, words.t("context.unverified"));
   mark.title = words.t(panel.verified ? "context.verified_hint" : "context.unverified_hint");
-  return h("div", { class: "person" }, avatar(name, "large"), h("div", {}, h("strong", {}, name), h("small", {}, mark)));
+  return h(
+    "div",
+    { class: "person" },
+    avatar(name, "large"),
+    h("div", {}, h("strong", {}, name), h("small", {}, mark)),
+  );
 }
 
 /**
@@ -117,7 +143,13 @@ function facts(panel, words) {
     const label = words.has(`attribute.${name}`) ? words.t(`attribute.${name}`) : name;
     list.append(h("dt", {}, label), h("dd", {}, String(value)));
   }
-  return list.firstChild ? list : h("p", { class: "quiet-note person-note" }, words.t(panel.verified ? "context.no_facts" : "context.unverified_hint"));
+  return list.firstChild
+    ? list
+    : h(
+        "p",
+        { class: "quiet-note person-note" },
+        words.t(panel.verified ? "context.no_facts" : "context.unverified_hint"),
+      );
 }
 
 /**
@@ -126,7 +158,11 @@ function facts(panel, words) {
  */
 function orders(panel, words) {
   if (panel.orders.length > 0) return panel.orders.map((order) => orderCard(order, words));
-  const key = !panel.verified ? "orders_visitor" : panel.facts_state === "unavailable" ? "orders_unavailable" : "no_orders";
+  const key = !panel.verified
+    ? "orders_visitor"
+    : panel.facts_state === "unavailable"
+      ? "orders_unavailable"
+      : "no_orders";
   return [h("p", { class: "quiet-note" }, words.t(`context.${key}`))];
 }
 
@@ -148,7 +184,12 @@ function orderCard(order, words) {
   return h(
     "article",
     { class: "order" },
-    h("div", { class: "order-top" }, h("span", { class: "order-number" }, icon("order"), `#${order.number}`), h("span", { class: `state ${ORDER_TONES[order.status] ?? ""}` }, state)),
+    h(
+      "div",
+      { class: "order-top" },
+      h("span", { class: "order-number" }, icon("order"), `#${order.number}`),
+      h("span", { class: `state ${ORDER_TONES[order.status] ?? ""}` }, state),
+    ),
     h("ul", {}, ...order.items.map((item) => h("li", {}, item))),
     details,
   );

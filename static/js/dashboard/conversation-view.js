@@ -15,7 +15,12 @@ import { nameOf, ownerText } from "./view.js";
 /** @typedef {import("./desk.js").VerbName} VerbName */
 
 /** @type {readonly [VerbName, string, string][]} */
-const VERBS = [["take", "takeOver", "taking"], ["hand_back", "handBack", "handing_back"], ["resolve", "check", "resolving"], ["reopen", "reload", "reopening"]];
+const VERBS = [
+  ["take", "takeOver", "taking"],
+  ["hand_back", "handBack", "handing_back"],
+  ["resolve", "check", "resolving"],
+  ["reopen", "reload", "reopening"],
+];
 const OWNER_ICONS = { assistant: "sparkle", queue: "clock", agent: "person" };
 
 /** Emits `verb` (detail: { verb, conversation }), `back`, `details`, `connect`, `watch-again`. */
@@ -27,7 +32,7 @@ export class ConversationView extends HTMLElement {
   #initials = h("span", { class: "avatar", "aria-hidden": "true" });
   #state = h("p", { class: "head-state" });
   #verbs = h("div", { class: "verbs" });
-  #head = h("header", { class: "head" });
+  #head = h("div", { class: "head" });
   #strip = h("div", { class: "strip", role: "status", hidden: true });
   #instead = h("div", { class: "instead" });
   #typing = h("div", { class: "typing-line", role: "status" });
@@ -57,16 +62,32 @@ export class ConversationView extends HTMLElement {
     setAttribute(this, "aria-label", words.t("conversation.label"));
     for (const [verb, iconName] of VERBS) {
       const press = () => emit(this, "verb", { verb });
-      const look = { label: words.t(`conversation.${verb}`), icon: iconName, key: letterOf(verb), className: verb === "take" ? "primary" : "" };
+      const look = {
+        label: words.t(`conversation.${verb}`),
+        icon: iconName,
+        key: letterOf(verb),
+        className: verb === "take" ? "primary" : "",
+      };
       this.#buttons.set(verb, button(look, press));
     }
     this.#verbs.append(...this.#buttons.values());
     this.#head.append(
-      button({ label: words.t("conversation.back"), icon: "back", iconOnly: true, className: "quiet only-phone" }, () => emit(this, "back")),
+      button({ label: words.t("conversation.back"), icon: "back", iconOnly: true, className: "quiet only-phone" }, () =>
+        emit(this, "back"),
+      ),
       this.#initials,
-      h("div", { class: "head-who" }, h("h1", {}, this.#name, this.#verified), this.#state),
+      h("div", { class: "head-who" }, h("h2", {}, this.#name, this.#verified), this.#state),
       this.#verbs,
-      button({ label: words.t("conversation.details"), icon: "person", iconOnly: true, className: "quiet only-narrow", key: letterOf("context") }, () => emit(this, "details")),
+      button(
+        {
+          label: words.t("conversation.details"),
+          icon: "person",
+          iconOnly: true,
+          className: "quiet only-narrow",
+          key: letterOf("context"),
+        },
+        () => emit(this, "details"),
+      ),
     );
     this.append(this.#head, this.#strip, this.#instead, this.thread, this.#typing, this.composer);
   }
@@ -79,10 +100,12 @@ export class ConversationView extends HTMLElement {
     const row = desk.state.inbox.rows.get(room.id);
     const name = nameOf(room.panel?.name || row?.customer || "", words);
     setText(this.#name, name);
+    this.#initials.hidden = name === "";
     setText(this.#initials, initials(name));
     setAttribute(this.#initials, "data-hue", hue(name));
     const verified = room.panel?.verified ?? row?.verified ?? false;
-    if (verified !== this.#verified.hasChildNodes()) this.#verified.replaceChildren(...(verified ? [verifiedMark(words.t("context.verified"))] : []));
+    if (verified !== this.#verified.hasChildNodes())
+      this.#verified.replaceChildren(...(verified ? [verifiedMark(words.t("context.verified"))] : []));
     this.#paintState(desk, words, room, row?.site ?? "");
     const may = allowed(room, desk.me?.id ?? null);
     const pending = desk.verbOf(room.id);
@@ -101,7 +124,10 @@ export class ConversationView extends HTMLElement {
     if (!shown && element === document.activeElement) this.focus(); // the focus stays near
     element.hidden = !shown;
     setAttribute(element, "aria-disabled", pending !== null ? "true" : null);
-    setText(/** @type {Element} */ (element.querySelector("span")), words.t(`conversation.${pending === verb ? doing : verb}`));
+    setText(
+      /** @type {Element} */ (element.querySelector("span")),
+      words.t(`conversation.${pending === verb ? doing : verb}`),
+    );
   }
 
   /**
@@ -114,12 +140,22 @@ export class ConversationView extends HTMLElement {
     const { owner, status } = room.timeline;
     const mine = owner.kind === "agent" && owner.agent === desk.me?.id;
     const resolved = status === "resolved";
-    const text = room.phase !== "ready" ? "" : resolved ? words.t("conversation.resolved") : ownerText("conversation", owner, desk.me?.id ?? null, words);
+    const text =
+      room.phase !== "ready"
+        ? ""
+        : resolved
+          ? words.t("conversation.resolved")
+          : ownerText("conversation", owner, desk.me?.id ?? null, words);
     const says = `${text}${site}`;
     if (this.#state.dataset.says === says) return;
     this.#state.dataset.says = says;
     this.#state.replaceChildren(
-      ...(text ? [icon(resolved ? "check" : OWNER_ICONS[owner.kind]), h("span", { class: mine && !resolved ? "me" : null }, text)] : []),
+      ...(text
+        ? [
+            icon(resolved ? "check" : OWNER_ICONS[owner.kind]),
+            h("span", { class: mine && !resolved ? "me" : null }, text),
+          ]
+        : []),
       h("span", { class: "site" }, site && words.t("conversation.site", { site })),
     );
   }
@@ -131,7 +167,12 @@ export class ConversationView extends HTMLElement {
     this.#strip.hidden = key === "";
     if (this.#strip.dataset.says === key) return;
     this.#strip.dataset.says = key;
-    const actions = { "link.login_again": "log_in", "link.replaced": "reload", "link.closed": "retry", "link.reconnecting": "retry" };
+    const actions = {
+      "link.login_again": "log_in",
+      "link.replaced": "reload",
+      "link.closed": "retry",
+      "link.reconnecting": "retry",
+    };
     const action = actions[/** @type {keyof typeof actions} */ (key)];
     this.#strip.replaceChildren(
       ...(key ? [icon("alert"), h("span", {}, words.t(key))] : []),
@@ -145,7 +186,16 @@ export class ConversationView extends HTMLElement {
    * @param {Room|null} room
    */
   #paintInstead({ words, patient }, room) {
-    const says = room === null ? "none" : room.phase === "failed" ? `failed ${room.error}` : room.phase === "loading" ? (patient ? "loading" : "wait") : "";
+    const says =
+      room === null
+        ? "none"
+        : room.phase === "failed"
+          ? `failed ${room.error}`
+          : room.phase === "loading"
+            ? patient
+              ? "loading"
+              : "wait"
+            : "";
     this.#instead.hidden = says === "";
     if (this.#instead.dataset.says === says) return;
     this.#instead.dataset.says = says;
@@ -166,7 +216,9 @@ export class ConversationView extends HTMLElement {
   #paintTyping({ words }, room) {
     const { typing } = room.timeline;
     const shown = typing !== null && typing.author === "customer";
-    const text = shown ? words.t("conversation.typing", { name: nameOf(typing.name || room.panel?.name || "", words) }) : "";
+    const text = shown
+      ? words.t("conversation.typing", { name: nameOf(typing.name || room.panel?.name || "", words) })
+      : "";
     if (this.#typing.dataset.says === text) return;
     this.#typing.dataset.says = text;
     const dots = h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i"));
@@ -185,7 +237,12 @@ function noConversation(words) {
   const line = h("p", {});
   // The sentence's order is the catalog's; the keys stand where it puts them.
   for (const part of words.t("conversation.none_body").split(/(\{\w+\})/)) {
-    const key = /** @type {Record<string, string>} */ ({ "{up}": "K", "{down}": "J", "{enter}": "Enter", "{help}": "?" })[part];
+    const key = /** @type {Record<string, string>} */ ({
+      "{up}": "K",
+      "{down}": "J",
+      "{enter}": "Enter",
+      "{help}": "?",
+    })[part];
     line.append(key ? h("kbd", {}, key) : part);
   }
   return h("div", { class: "blank" }, icon("chat"), h("strong", {}, words.t("conversation.none_title")), line);

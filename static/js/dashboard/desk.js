@@ -4,7 +4,7 @@
 import { CatchUp } from "../wire/catchup.js";
 import { compose, discard, empty, retry } from "../wire/timeline.js";
 import { countRows, emptyInbox, newlyQueued, reduceInbox } from "./inbox.js";
-import { emptyRoom, reduceRoom } from "./room.js";
+import { emptyRoom, keepRoom, reduceRooms } from "./room.js";
 import { countUnread, parseUnread, unreadOf } from "./unread.js";
 
 /** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
@@ -40,7 +40,6 @@ import { countUnread, parseUnread, unreadOf } from "./unread.js";
  */
 
 const TYPING_SHOWN_MS = 6_000;
-const ROOMS_KEPT = 20;
 
 /** Events: `change`; `notice` (detail: Notice); `queued` (detail: rows that now wait for a person). */
 export class Desk extends EventTarget {
@@ -63,7 +62,10 @@ export class Desk extends EventTarget {
     this.#line = line;
     this.#preferences = preferences;
     this.#newId = newId;
-    this.#catchUp = new CatchUp(() => this.room?.timeline ?? empty(""), (frame) => line.send(frame));
+    this.#catchUp = new CatchUp(
+      () => this.room?.timeline ?? empty(""),
+      (frame) => line.send(frame),
+    );
     this.state = {
       link: { state: "connecting", code: null, retry_ms: null },
       inbox: emptyInbox(),
@@ -96,7 +98,7 @@ export class Desk extends EventTarget {
     const readUpTo = seen && seen.count > 0 ? seen.read : null;
     const known = rooms.get(id);
     const room = known && known.phase === "ready" ? { ...known, readUpTo } : emptyRoom(id, readUpTo);
-    this.#set({ open: id, rooms: kept(rooms, room) });
+    this.#set({ open: id, rooms: keepRoom(rooms, room) });
     this.#read();
     this.#line.send({ type: "conversation.watch", conversation: id });
   }
@@ -194,7 +196,7 @@ export class Desk extends EventTarget {
   #receive(frame) {
     const before = this.state.inbox;
     const inbox = reduceInbox(before, frame);
-    const rooms = reducedRooms(this.state.rooms, frame);
+    const rooms = reduceRooms(this.state.rooms, frame);
     if (inbox !== before || rooms !== this.state.rooms) this.#set({ inbox, rooms });
     if (inbox !== before) this.#read();
     if (frame.type === "inbox") this.#welcomed(frame.now);
@@ -300,35 +302,4 @@ export class Desk extends EventTarget {
   #tell(notice) {
     this.dispatchEvent(new CustomEvent("notice", { detail: notice }));
   }
-}
-
-/**
- * @param {ReadonlyMap<string, Room>} rooms
- * @param {ServerFrame} frame
- */
-function reducedRooms(rooms, frame) {
-  const next = new Map(rooms);
-  let changed = false;
-  for (const [id, room] of rooms) {
-    const after = reduceRoom(room, frame);
-    changed ||= after !== room;
-    next.set(id, after);
-  }
-  return changed ? next : rooms;
-}
-
-/**
- * The rooms with `room` as the latest; the oldest without unsent messages go.
- * @param {ReadonlyMap<string, Room>} rooms
- * @param {Room} room
- */
-function kept(rooms, room) {
-  const next = new Map(rooms);
-  next.delete(room.id);
-  next.set(room.id, room);
-  for (const [id, old] of next) {
-    if (next.size <= ROOMS_KEPT) break;
-    if (old.timeline.pending.length === 0) next.delete(id);
-  }
-  return next;
 }

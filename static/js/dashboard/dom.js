@@ -75,7 +75,11 @@ export function emit(element, type, detail = {}) {
 export function button({ label, icon: name, key, className = "", iconOnly = false }, press) {
   const element = h(
     "button",
-    { type: "button", class: `${className} ${iconOnly ? "icon-only" : ""}`.trim() || null, "aria-label": iconOnly && label },
+    {
+      type: "button",
+      class: `${className} ${iconOnly ? "icon-only" : ""}`.trim() || null,
+      "aria-label": iconOnly && label,
+    },
     name && icon(name),
     !iconOnly && h("span", {}, label),
     key && !iconOnly && h("kbd", { "aria-hidden": "true" }, key),
@@ -91,7 +95,11 @@ export function button({ label, icon: name, key, className = "", iconOnly = fals
  * @param {string} [className]
  */
 export function avatar(name, className = "") {
-  return h("span", { class: `avatar ${className}`.trim(), "data-hue": hue(name), "aria-hidden": "true" }, initials(name));
+  return h(
+    "span",
+    { class: `avatar ${className}`.trim(), "data-hue": hue(name), "aria-hidden": "true" },
+    initials(name),
+  );
 }
 
 /**

@@ -19,7 +19,13 @@ export class InboxList extends HTMLElement {
   /** @type {Map<string, InboxRowButton>} */
   #rows = new Map();
   #filters = h("div", { class: "filters", role: "group" });
-  #search = h("input", { type: "search", placeholder: " ", autocomplete: "off", spellcheck: "false", enterkeyhint: "search" });
+  #search = h("input", {
+    type: "search",
+    placeholder: " ",
+    autocomplete: "off",
+    spellcheck: "false",
+    enterkeyhint: "search",
+  });
   #list = h("ul", { class: "rows" });
   #state = h("div", { class: "rows-state" });
   #link = h("span", { class: "dot" });
@@ -30,6 +36,7 @@ export class InboxList extends HTMLElement {
     this.#search.addEventListener("input", () => emit(this, "query", { query: this.#search.value }));
     this.#search.addEventListener("keydown", (event) => this.#searchKey(event));
     this.#link.setAttribute("role", "status");
+    this.setAttribute("role", "navigation");
   }
 
   /** @param {View} view */
@@ -77,8 +84,15 @@ export class InboxList extends HTMLElement {
     this.#search.placeholder = words.t("filter.search");
     this.#search.setAttribute("aria-label", words.t("filter.search"));
     this.#search.setAttribute("aria-keyshortcuts", "/");
+    this.setAttribute("aria-label", words.t("list.label"));
     this.#list.setAttribute("aria-label", words.t("list.label"));
-    this.append(this.#filters, h("div", { class: "search" }, this.#search, icon("search"), h("kbd", { "aria-hidden": "true" }, "/")), this.#list, this.#state, this.#footer);
+    this.append(
+      this.#filters,
+      h("div", { class: "search" }, this.#search, icon("search"), h("kbd", { "aria-hidden": "true" }, "/")),
+      this.#list,
+      this.#state,
+      this.#footer,
+    );
   }
 
   /**
@@ -110,7 +124,10 @@ export class InboxList extends HTMLElement {
     const shown = inbox.loaded ? visibleRows(inbox, filter, query) : [];
     const ids = new Set(shown.map((row) => row.conversation));
     for (const id of this.#rows.keys()) if (!ids.has(id)) this.#rows.delete(id);
-    arrange(this.#list, shown.map((row) => this.#row(row.conversation).paint(view, row)));
+    arrange(
+      this.#list,
+      shown.map((row) => this.#row(row.conversation).paint(view, row)),
+    );
     this.#list.hidden = shown.length === 0;
     this.#paintState(view, shown.length);
   }
@@ -130,7 +147,14 @@ export class InboxList extends HTMLElement {
   #paintState({ desk, words, patient }, count) {
     const { inbox, filter, query } = desk.state;
     const failed = desk.state.link.state === "closed";
-    const says = count > 0 || (!inbox.loaded && (failed || !patient)) ? "" : !inbox.loaded ? "loading" : query ? `none ${query}` : `empty ${filter}`;
+    const says =
+      count > 0 || (!inbox.loaded && (failed || !patient))
+        ? ""
+        : !inbox.loaded
+          ? "loading"
+          : query
+            ? `none ${query}`
+            : `empty ${filter}`;
     this.#state.hidden = says === "";
     if (this.#state.dataset.says === says) return;
     this.#state.dataset.says = says;
@@ -140,8 +164,13 @@ export class InboxList extends HTMLElement {
       const clear = button({ label: words.t("filter.clear") }, () => this.#clear());
       this.#state.append(blank("search", words.t("list.no_match", { query }), words.t("list.no_match_body"), clear));
     } else if (says) {
-      const all = filter === "waiting" || filter === "mine" ? button({ label: words.t("list.show_all") }, () => emit(this, "filter", { filter: "all" })) : undefined;
-      this.#state.append(blank(EMPTY_ICONS[filter], words.t(`list.empty_${filter}`), words.t(`list.empty_${filter}_body`), all));
+      const all =
+        filter === "waiting" || filter === "mine"
+          ? button({ label: words.t("list.show_all") }, () => emit(this, "filter", { filter: "all" }))
+          : undefined;
+      this.#state.append(
+        blank(EMPTY_ICONS[filter], words.t(`list.empty_${filter}`), words.t(`list.empty_${filter}_body`), all),
+      );
     }
   }
 

@@ -33,7 +33,12 @@ export class InboxRowButton {
   /** @param {() => void} open */
   constructor(open) {
     const mark = h("span", { class: "row-mark" }, this.#badge, this.#unread);
-    const top = h("span", { class: "row-top" }, h("span", { class: "row-name" }, this.#name, this.#verified), this.#when);
+    const top = h(
+      "span",
+      { class: "row-top" },
+      h("span", { class: "row-name" }, this.#name, this.#verified),
+      this.#when,
+    );
     const bottom = h("span", { class: "row-bottom" }, this.#line, mark);
     this.element = h("button", { type: "button", class: "row" }, this.#avatar, top, bottom, this.#owner);
     this.element.addEventListener("click", open);
@@ -95,11 +100,15 @@ export class InboxRowButton {
   #paintTime({ words, now }, row) {
     const since = waitingSince(row);
     const level = since === null ? "none" : waitLevel(now - since);
-    const text = since === null ? ageText(now - row.at, words) : words.t(`list.${level}`, { clock: clock(now - since) });
+    const text =
+      since === null ? ageText(now - row.at, words) : words.t(`list.${level}`, { clock: clock(now - since) });
     if (this.#when.dataset.level !== level) {
       this.#when.dataset.level = level;
       this.#when.className = level === "none" ? "row-when" : `row-when wait ${level}`;
-      this.#when.replaceChildren(...(level === "none" ? [] : [icon(WAIT_ICONS[/** @type {"calm"|"amber"|"red"} */ (level)])]), h("span"));
+      this.#when.replaceChildren(
+        ...(level === "none" ? [] : [icon(WAIT_ICONS[/** @type {"calm"|"amber"|"red"} */ (level)])]),
+        h("span"),
+      );
     }
     setText(/** @type {Element} */ (this.#when.lastElementChild), text);
   }

@@ -81,7 +81,11 @@ function timeOf(row, before) {
  */
 function sameGroup(a, b) {
   if (!a || !b || speakerOf(a) === null || speakerOf(a) !== speakerOf(b)) return false;
-  if (speakerOf(a) === "assistant" || (a.kind === "message" && b.kind === "message" && a.message.name !== b.message.name)) return false;
+  if (
+    speakerOf(a) === "assistant" ||
+    (a.kind === "message" && b.kind === "message" && a.message.name !== b.message.name)
+  )
+    return false;
   return b.kind === "live" || timeOf(b, []) - timeOf(a, []) < GROUP_MS;
 }
 
@@ -100,6 +104,7 @@ function isNewToAgent(row, readUpTo) {
 function cutBy(shown, index) {
   const row = shown[index];
   if (row.kind !== "message" || row.message.state !== "taken_over") return "";
-  for (const next of shown.slice(index + 1)) if (next.kind === "owner" && next.owner.kind === "agent") return next.owner.name;
+  for (const next of shown.slice(index + 1))
+    if (next.kind === "owner" && next.owner.kind === "agent") return next.owner.name;
   return "";
 }

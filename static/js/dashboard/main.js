@@ -21,8 +21,13 @@ const PATIENCE_MS = 200;
 
 /** @type {readonly [string, CustomElementConstructor][]} */
 const ELEMENTS = [
-  ["settings-menu", SettingsMenu], ["desk-bar", DeskBar], ["inbox-list", InboxList], ["message-thread", MessageThread],
-  ["reply-composer", ReplyComposer], ["conversation-view", ConversationView], ["context-pane", ContextPane],
+  ["settings-menu", SettingsMenu],
+  ["desk-bar", DeskBar],
+  ["inbox-list", InboxList],
+  ["message-thread", MessageThread],
+  ["reply-composer", ReplyComposer],
+  ["conversation-view", ConversationView],
+  ["context-pane", ContextPane],
   ["toast-stack", ToastStack],
 ];
 
@@ -44,7 +49,18 @@ const line = new Connection({ url: socketUrl, hello: () => ({ type: "hello", loc
 const preferences = new Preferences(agent);
 const desk = new Desk(line, preferences);
 const announcer = new Announcer(words, preferences, region, (id) => desk.open(id));
-const commands = new Commands({ desk, preferences, words, announcer, line, bar, list, conversation, context, repaint: () => paintSoon() });
+const commands = new Commands({
+  desk,
+  preferences,
+  words,
+  announcer,
+  line,
+  bar,
+  list,
+  conversation,
+  context,
+  repaint: () => paintSoon(),
+});
 
 let scheduled = false;
 let waitingFrom = performance.now();

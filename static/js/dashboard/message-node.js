@@ -4,6 +4,7 @@
 import { icon } from "../wire/icons.js";
 import { safeHref, show } from "../wire/markdown.js";
 import { button, emit, h, setText } from "./dom.js";
+import { nameOf } from "./view.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./lines.js").Line} Line */
@@ -51,8 +52,12 @@ export class MessageNode {
    */
   #paintMessage({ words, desk }, line, message) {
     const mine = message.author === "agent" && message.name === desk.me?.name;
+    const name =
+      message.name ||
+      (message.author === "customer" && nameOf(desk.room?.panel?.name ?? "", words)) ||
+      words.t(`message.${message.author}`);
     this.#dress(message.author);
-    this.#label(message.author === "assistant" && "sparkle", mine ? words.t("message.you") : message.name || words.t(`message.${message.author}`));
+    this.#label(message.author === "assistant" && "sparkle", mine ? words.t("message.you") : name);
     this.#say(message.author, message.text);
     const cut = CUTS.has(message.state) ? cutLine(words, message.state, line.cutBy, desk.me?.name) : null;
     const time = line.last ? h("div", { class: "meta" }, h("time", {}, words.time(message.at))) : null;
@@ -66,11 +71,19 @@ export class MessageNode {
    */
   #paintLive({ words }, live, name) {
     this.#dress("assistant");
+    // It stays when the message is stored: nothing shifts at the end of the stream.
+    this.element.classList.add("streamed");
     this.#label("sparkle", name || words.t("message.assistant"));
     if (live.text) this.#say("assistant", live.text);
-    else this.#working(words.has(`message.${live.activity}`) ? words.t(`message.${live.activity}`, { subject: live.subject }) : words.t("message.working"));
+    else
+      this.#working(
+        words.has(`message.${live.activity}`)
+          ? words.t(`message.${live.activity}`, { subject: live.subject })
+          : words.t("message.working"),
+      );
     const cut = live.ended !== null && CUTS.has(live.ended) ? cutLine(words, live.ended, "") : null;
-    const writing = live.text && !live.ended ? h("div", { class: "meta writing" }, dots(), words.t("message.writing")) : null;
+    const writing =
+      live.text && !live.ended ? h("div", { class: "meta writing" }, dots(), words.t("message.writing")) : null;
     this.#below.replaceChildren(...present([cut, writing]));
   }
 
@@ -91,14 +104,16 @@ export class MessageNode {
     const reason = words.t(words.has(`error.${error}`) ? `error.${error}` : "error.unknown");
     if (this.#below.dataset.failed === reason) return; // its buttons may hold the focus
     this.#below.dataset.failed = reason;
-    this.#below.replaceChildren(h(
-      "div",
-      { class: "meta failed", role: "alert" },
-      icon("alert"),
-      h("span", {}, words.t("message.failed", { reason })),
-      button({ label: words.t("message.retry") }, () => this.#again("retry", id)),
-      button({ label: words.t("message.discard") }, () => this.#again("discard", id)),
-    ));
+    this.#below.replaceChildren(
+      h(
+        "div",
+        { class: "meta failed", role: "alert" },
+        icon("alert"),
+        h("span", {}, words.t("message.failed", { reason })),
+        button({ label: words.t("message.retry") }, () => this.#again("retry", id)),
+        button({ label: words.t("message.discard") }, () => this.#again("discard", id)),
+      ),
+    );
   }
 
   /**
@@ -175,7 +190,11 @@ function dots() {
  * @param {string} [me]
  */
 function cutLine(words, state, by, me) {
-  const text = !by ? words.t(`message.${state}`) : by === me ? words.t("message.taken_over_me") : words.t("message.taken_over_by", { name: by });
+  const text = !by
+    ? words.t(`message.${state}`)
+    : by === me
+      ? words.t("message.taken_over_me")
+      : words.t("message.taken_over_by", { name: by });
   return h("div", { class: `cut ${state === "taken_over" ? "" : "calm"}`.trim() }, h("span", {}, text));
 }
 
@@ -188,7 +207,9 @@ function sourceChips({ sources }, words) {
   const chips = sources.map(({ title, url }) => {
     const href = safeHref(url);
     const inside = [icon("article"), h("span", {}, title)];
-    return href === null ? h("span", { class: "chip" }, ...inside) : h("a", { class: "chip", href, target: "_blank", rel: "noopener noreferrer" }, ...inside);
+    return href === null
+      ? h("span", { class: "chip" }, ...inside)
+      : h("a", { class: "chip", href, target: "_blank", rel: "noopener noreferrer" }, ...inside);
   });
   return h("div", { class: "sources", role: "group", "aria-label": words.t("message.sources") }, ...chips);
 }

@@ -49,7 +49,8 @@ export class MessageThread extends HTMLElement {
     this.#forget(lines);
     arrange(this.#list, [this.#paintStart(view, room), ...nodes]);
     if (atEnd) this.#settle(anew);
-    else if (oldest && oldest !== this.#list.querySelector("li.said, li.line-event")) this.#scroller.scrollTop = scrollTop + this.#scroller.scrollHeight - scrollHeight;
+    else if (oldest && oldest !== this.#list.querySelector("li.said, li.line-event"))
+      this.#scroller.scrollTop = scrollTop + this.#scroller.scrollHeight - scrollHeight;
     else if (grown && this.#scroller.scrollHeight > scrollHeight) this.#toEnd.hidden = false;
   }
 
@@ -97,10 +98,24 @@ export class MessageThread extends HTMLElement {
    */
   #paintStart({ words }, room) {
     const { earlier, oldest, items, live, pending } = room.timeline;
-    const says = earlier ? `earlier ${this.#asked === oldest}` : items.length === 0 && !live && pending.length === 0 ? "empty" : "beginning";
+    const says = earlier
+      ? `earlier ${this.#asked === oldest}`
+      : items.length === 0 && !live && pending.length === 0
+        ? "empty"
+        : "beginning";
     if (this.#earlier.dataset.says === says) return this.#earlier;
     this.#earlier.dataset.says = says;
-    if (earlier) this.#earlier.replaceChildren(button({ label: words.t(this.#asked === oldest ? "conversation.loading_earlier" : "conversation.earlier"), className: "quiet", icon: "arrowUp" }, () => this.#ask(oldest)));
+    if (earlier)
+      this.#earlier.replaceChildren(
+        button(
+          {
+            label: words.t(this.#asked === oldest ? "conversation.loading_earlier" : "conversation.earlier"),
+            className: "quiet",
+            icon: "arrowUp",
+          },
+          () => this.#ask(oldest),
+        ),
+      );
     else this.#earlier.replaceChildren(h("p", { class: "quiet-note" }, words.t(`conversation.${says}`)));
     this.#oldest = earlier ? oldest : null;
     return this.#earlier;
@@ -154,9 +169,12 @@ function systemLine({ words, desk, now }, line) {
   if (line.kind === "unread") return h("li", { class: "unread-line" }, words.t("conversation.unread_line"));
   if (line.kind === "day") return h("li", { class: "day" }, dayText(words, line.at, now));
   const { row } = line;
-  const [name, text] = row.kind === "owner" ? ownerLine(row.owner, desk.me?.id ?? null, words)
-    : row.kind === "status" ? [row.status === "resolved" ? "check" : "reload", words.t(`line.${row.status}`)]
-      : ["mail", words.t("line.contact")];
+  const [name, text] =
+    row.kind === "owner"
+      ? ownerLine(row.owner, desk.me?.id ?? null, words)
+      : row.kind === "status"
+        ? [row.status === "resolved" ? "check" : "reload", words.t(`line.${row.status}`)]
+        : ["mail", words.t("line.contact")];
   const at = row.kind === "owner" || row.kind === "status" || row.kind === "contact" ? words.time(row.at) : "";
   return h("li", { class: "line-event" }, icon(name), h("span", {}, text), h("time", {}, at));
 }

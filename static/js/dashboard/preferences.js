@@ -66,7 +66,8 @@ export class Preferences {
 
   forgetDrafts() {
     try {
-      for (const key of Object.keys(sessionStorage)) if (key.startsWith(this.#draftKey(""))) sessionStorage.removeItem(key);
+      for (const key of Object.keys(sessionStorage))
+        if (key.startsWith(this.#draftKey(""))) sessionStorage.removeItem(key);
     } catch {
       // Storage is denied: there is nothing to forget.
     }

@@ -21,7 +21,12 @@ export class ReplyComposer extends HTMLElement {
   #hint = h("span", { class: "hint" });
   #left = h("span", { role: "status" });
   #send = h("button", { type: "submit", class: "primary" });
-  #box = h("form", { class: "reply-box" }, this.#field, h("div", { class: "reply-foot" }, this.#hint, this.#left, this.#send));
+  #box = h(
+    "form",
+    { class: "reply-box" },
+    this.#field,
+    h("div", { class: "reply-foot" }, this.#hint, this.#left, this.#send),
+  );
   #closed = h("div", { class: "reply-closed" });
   /** @type {string|null} */
   #conversation = null;

@@ -19,6 +19,8 @@ import { empty, reduce } from "../wire/timeline.js";
  * @property {Readonly<Record<string, string>>} marks what was warm in it
  */
 
+const ROOMS_KEPT = 20;
+
 /**
  * @param {string} id
  * @param {number|null} [readUpTo]
@@ -69,4 +71,37 @@ export function allowed(room, me) {
     reopen: room.phase === "ready" && status === "resolved",
     write: mine,
   };
+}
+
+/**
+ * Every room that is kept, after a frame.
+ * @param {ReadonlyMap<string, Room>} rooms
+ * @param {ServerFrame} frame
+ * @returns {ReadonlyMap<string, Room>} the same object when nothing changed
+ */
+export function reduceRooms(rooms, frame) {
+  const next = new Map(rooms);
+  let changed = false;
+  for (const [id, room] of rooms) {
+    const after = reduceRoom(room, frame);
+    changed ||= after !== room;
+    next.set(id, after);
+  }
+  return changed ? next : rooms;
+}
+
+/**
+ * The rooms with `room` as the latest; the oldest without unsent messages go.
+ * @param {ReadonlyMap<string, Room>} rooms
+ * @param {Room} room
+ */
+export function keepRoom(rooms, room) {
+  const next = new Map(rooms);
+  next.delete(room.id);
+  next.set(room.id, room);
+  for (const [id, old] of next) {
+    if (next.size <= ROOMS_KEPT) break;
+    if (old.timeline.pending.length === 0) next.delete(id);
+  }
+  return next;
 }

@@ -48,7 +48,11 @@ export class SettingsMenu extends HTMLElement {
     setAttribute(this, "aria-label", words.t("menu.label"));
     this.#allow.addEventListener("click", () => emit(this, "allow-notifications"));
     this.append(
-      this.#switch("sound", words.t("menu.sound"), button({ label: words.t("menu.sound_try"), className: "quiet" }, () => emit(this, "try-sound"))),
+      this.#switch(
+        "sound",
+        words.t("menu.sound"),
+        button({ label: words.t("menu.sound_try"), className: "quiet" }, () => emit(this, "try-sound")),
+      ),
       this.#soundNote,
       this.#switch("notify", words.t("menu.notify"), this.#allow),
       this.#notifyNote,
@@ -78,16 +82,20 @@ export class SettingsMenu extends HTMLElement {
   /** @param {import("./catalog.js").Words} words */
   #themeRow(words) {
     this.#theme.id = "setting-theme";
-    for (const name of ["system", "light", "dark"]) this.#theme.append(h("option", { value: name }, words.t(`menu.theme_${name}`)));
+    for (const name of ["system", "light", "dark"])
+      this.#theme.append(h("option", { value: name }, words.t(`menu.theme_${name}`)));
     this.#theme.addEventListener("change", () => emit(this, "setting", { name: "theme", value: this.#theme.value }));
     return h("div", { class: "menu-row" }, h("label", { for: "setting-theme" }, words.t("menu.theme")), this.#theme);
   }
 
   /** @param {import("./catalog.js").Words} words */
   #languageRow(words) {
-    const select = h("select", { id: "setting-language" },
+    const select = h(
+      "select",
+      { id: "setting-language" },
       h("option", { value: "en", lang: "en", selected: words.locale === "en" }, "English"),
-      h("option", { value: "zh-hans", lang: "zh-Hans", selected: words.locale !== "en" }, "简体中文"));
+      h("option", { value: "zh-hans", lang: "zh-Hans", selected: words.locale !== "en" }, "简体中文"),
+    );
     select.addEventListener("change", () => emit(this, "language", { language: select.value }));
     return h("div", { class: "menu-row" }, h("label", { for: select.id }, words.t("menu.language")), select);
   }
@@ -99,7 +107,13 @@ export class SettingsMenu extends HTMLElement {
    * @param {string} [key]
    */
   #item(label, iconName, press, key) {
-    const item = h("button", { type: "button", class: "item" }, icon(iconName), h("span", {}, label), key && h("kbd", { "aria-hidden": "true" }, key));
+    const item = h(
+      "button",
+      { type: "button", class: "item" },
+      icon(iconName),
+      h("span", {}, label),
+      key && h("kbd", { "aria-hidden": "true" }, key),
+    );
     item.addEventListener("click", () => {
       this.hidePopover();
       press();
@@ -110,6 +124,8 @@ export class SettingsMenu extends HTMLElement {
   /** @param {import("./catalog.js").Words} words */
   #adminLink(words) {
     const { admin } = document.body.dataset;
-    return admin ? [h("a", { class: "button item", href: admin }, icon("external"), h("span", {}, words.t("menu.admin")))] : [];
+    return admin
+      ? [h("a", { class: "button item", href: admin }, icon("external"), h("span", {}, words.t("menu.admin")))]
+      : [];
   }
 }

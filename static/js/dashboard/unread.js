@@ -20,7 +20,9 @@ const KEPT = 500;
  */
 export function countUnread(unread, inbox, reading) {
   const rows = [...inbox.rows.values()].sort((a, b) => b.at - a.at).slice(0, KEPT);
-  const next = Object.fromEntries(rows.map((row) => [row.conversation, counted(unread[row.conversation], row, inbox, reading)]));
+  const next = Object.fromEntries(
+    rows.map((row) => [row.conversation, counted(unread[row.conversation], row, inbox, reading)]),
+  );
   const same = rows.every((row) => next[row.conversation] === unread[row.conversation]);
   return same && rows.length === Object.keys(unread).length ? unread : next;
 }

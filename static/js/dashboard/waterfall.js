@@ -14,7 +14,10 @@ import { h } from "./dom.js";
 export function layout(stages) {
   const total_ms = Math.max(0, ...stages.map(({ start_ms, ms }) => start_ms + ms));
   const percent = (/** @type {number} */ ms) => (total_ms > 0 ? Math.round((ms / total_ms) * 1000) / 10 : 0);
-  return { total_ms, bars: stages.map((stage) => ({ stage, start: percent(stage.start_ms), size: percent(stage.ms) })) };
+  return {
+    total_ms,
+    bars: stages.map((stage) => ({ stage, start: percent(stage.start_ms), size: percent(stage.ms) })),
+  };
 }
 
 /**
@@ -22,19 +25,23 @@ export function layout(stages) {
  * @param {Words} words
  */
 export function bars(stages, words) {
-  return h("dl", { class: "bars" }, ...layout(stages).bars.map(({ stage, start, size }) => {
-    const bar = h("span", { class: "bar" });
-    bar.style.setProperty("--start", String(start));
-    bar.style.setProperty("--size", String(size));
-    const name = words.has(`stage.${stage.name}`) ? words.t(`stage.${stage.name}`) : stage.name;
-    return h(
-      "div",
-      { title: stage.note ? `${name}: ${stage.note}` : null },
-      h("dt", {}, name),
-      h("dd", { class: "track", "aria-hidden": "true" }, bar),
-      h("dd", { class: "ms" }, words.t("context.ms", { ms: rounded(stage.ms) })),
-    );
-  }));
+  return h(
+    "dl",
+    { class: "bars" },
+    ...layout(stages).bars.map(({ stage, start, size }) => {
+      const bar = h("span", { class: "bar" });
+      bar.style.setProperty("--start", String(start));
+      bar.style.setProperty("--size", String(size));
+      const name = words.has(`stage.${stage.name}`) ? words.t(`stage.${stage.name}`) : stage.name;
+      return h(
+        "div",
+        { title: stage.note ? `${name}: ${stage.note}` : null },
+        h("dt", {}, name),
+        h("dd", { class: "track", "aria-hidden": "true" }, bar),
+        h("dd", { class: "ms" }, words.t("context.ms", { ms: rounded(stage.ms) })),
+      );
+    }),
+  );
 }
 
 /**
@@ -43,11 +50,15 @@ export function bars(stages, words) {
  * @param {Words} words
  */
 export function markChips(marks, words) {
-  return h("div", { class: "marks" }, ...Object.entries(marks).map(([name, state]) => {
-    const label = words.has(`stage.${name}`) ? words.t(`stage.${name}`) : name;
-    const value = words.has(`mark.${state}`) ? words.t(`mark.${state}`) : state;
-    return h("span", { class: `chip mark ${/^\w+$/.test(state) ? state : ""}` }, h("span", {}, `${label}: ${value}`));
-  }));
+  return h(
+    "div",
+    { class: "marks" },
+    ...Object.entries(marks).map(([name, state]) => {
+      const label = words.has(`stage.${name}`) ? words.t(`stage.${name}`) : name;
+      const value = words.has(`mark.${state}`) ? words.t(`mark.${state}`) : state;
+      return h("span", { class: `chip mark ${/^\w+$/.test(state) ? state : ""}` }, h("span", {}, `${label}: ${value}`));
+    }),
+  );
 }
 
 /** @param {number} ms */
