@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
+from django.db.models import Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -12,16 +14,22 @@ from apps.accounts.models import Agent
 from apps.accounts.staff import is_superuser, staff_workspace
 from apps.conversations.models import Conversation
 from apps.llm.advice import banners
-from apps.llm.models import ModelEndpoint
+from apps.llm.models import DailySpend, ModelEndpoint
+from apps.llm.spend import today
+
+LATEST: Final = 8
 
 
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Adds what the entry page shows, of everything for superusers and of the own workspace otherwise."""
     scope = {} if is_superuser(request) else {"workspace": staff_workspace(request)}
+    context["title"] = gettext("Overview")
     context["figures"] = _figures(scope)
     context["warnings"] = banners(
         ModelEndpoint.ailing().filter(**{f"site__{name}": to for name, to in scope.items()})
     )
+    begun = Conversation.objects.filter(**scope, last_seq__gt=0).select_related("customer")
+    context["latest"] = begun.order_by("-last_at")[:LATEST]
     return context
 
 
@@ -44,4 +52,15 @@ def _figures(scope: dict[str, Any]) -> list[dict[str, Any]]:
             "value": Agent.objects.filter(**scope, active=True, user__is_active=True).count(),
             "link": f"{reverse('admin:accounts_agent_changelist')}?active__exact=1",
         },
+        {
+            "label": gettext("Spent on models today (UTC)"),
+            "value": f"{_spent_today(scope):.2f}",
+            "link": reverse("admin:llm_dailyspend_changelist"),
+        },
     ]
+
+
+def _spent_today(scope: dict[str, Any]) -> Decimal:
+    rows = DailySpend.objects.filter(day=today(), **{f"site__{name}": to for name, to in scope.items()})
+    spent: Decimal | None = rows.aggregate(total=Sum("cost"))["total"]
+    return spent or Decimal(0)

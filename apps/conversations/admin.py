@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -30,18 +30,16 @@ class ConversationAdmin(ReadOnlyAdmin):
     search_fields = ("id", "customer__name", "customer__email", "last_line")
     search_help_text = _("Customer, address, last line or number. Words inside: see Messages.")
     ordering = ("-last_at",)
-    fieldsets = (
-        (None, {"fields": ("transcript",)}),
-        (
-            _("State"),
-            {"fields": (("id", "site"), ("customer", "locale"), ("status", "owner_kind"), ("owner_agent", "team"),
-                        ("waiting_since", "contact_email"), ("created_at", "last_at"))},
-        ),
-    )  # fmt: skip
-    readonly_fields = (
-        "transcript", "id", "site", "customer", "locale", "status", "owner_kind", "owner_agent", "team",
-        "waiting_since", "contact_email", "created_at", "last_at",
-    )  # fmt: skip
+    change_form_outer_before_template = "admin/transcript.html"
+    fields = (
+        ("id", "site"),
+        ("customer", "locale"),
+        ("status", "owner_kind"),
+        ("owner_agent", "team"),
+        ("waiting_since", "contact_email"),
+        ("created_at", "last_at"),
+    )
+    readonly_fields = tuple(name for row in fields for name in row)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         rows: QuerySet[Conversation] = super().get_queryset(request)
@@ -60,12 +58,15 @@ class ConversationAdmin(ReadOnlyAdmin):
         agent = conversation.owner_agent
         return conversation.owner_kind, agent.name if agent else conversation.get_owner_kind_display()
 
-    @display(description="")
-    def transcript(self, conversation: Conversation) -> str:
-        newest = conversation.messages.order_by("-place")[: TRANSCRIPT_LIMIT + 1]
-        shown = list(newest)
-        context = {"messages": shown[TRANSCRIPT_LIMIT - 1 :: -1], "cut": len(shown) > TRANSCRIPT_LIMIT}
-        return render_to_string("admin/transcript.html", context)
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> TemplateResponse:
+        """Adds the newest messages, oldest of them first. One query."""
+        newest = list(context["original"].messages.order_by("-place")[: TRANSCRIPT_LIMIT + 1])
+        context["transcript"] = newest[TRANSCRIPT_LIMIT - 1 :: -1]
+        context["transcript_cut"] = len(newest) > TRANSCRIPT_LIMIT
+        response: TemplateResponse = super().render_change_form(request, context, *args, **kwargs)
+        return response
 
 
 @admin.register(Message)
@@ -76,7 +77,7 @@ class MessageAdmin(ReadOnlyAdmin):
     search_fields = ("text", "author_name")
     list_select_related = ("conversation__customer",)
     ordering = ("-created_at",)
-    fields = ("conversation_link", "author_label", "text", "state", "sources", "created_at")
+    fields = ("conversation_link", "author", "author_name", "text", "state", "sources", "created_at")
     readonly_fields = fields
 
     @display(description=_("Text"))
@@ -101,7 +102,7 @@ class OutboxItemAdmin(ReadOnlyAdmin):
     list_filter = ("kind", ("done_at", admin.EmptyFieldListFilter))
     search_fields = ("id", "kind", "failure")
     ordering = ("-created_at",)
-    fields = ("id", "kind", "progress", "attempts", "due_at", "done_at", "failure", "created_at")
+    fields = ("id", "kind", "attempts", "due_at", "done_at", "failure", "created_at")
     readonly_fields = fields
     actions = ("retry",)  # type: ignore[assignment]  # the base has none
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.template.loader import render_to_string
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -28,22 +29,17 @@ class TurnAdmin(ReadOnlyAdmin):
     list_select_related = ("conversation__customer",)
     search_fields = ("turn", "conversation__id")
     ordering = ("-created_at",)
-    fieldsets = (
-        (None, {"fields": ("waterfall",)}),
-        (
-            _("Turn"),
-            {"fields": (("conversation_link", "end_label"), ("endpoint", "ttft"), ("tokens", "created_at"))},
-        ),
-    )
-    readonly_fields = (
-        "waterfall",
-        "conversation_link",
-        "end_label",
-        "endpoint",
-        "ttft",
-        "tokens",
-        "created_at",
-    )
+    change_form_outer_before_template = "admin/waterfall.html"
+    fields = (("conversation_link", "end"), ("endpoint", "ttft"), ("tokens", "created_at"))
+    readonly_fields = tuple(name for row in fields for name in row)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> TemplateResponse:
+        turn: Turn = context["original"]
+        context |= {"bars": _bars(turn.stages), "marks": sorted(turn.marks.items())}
+        response: TemplateResponse = super().render_change_form(request, context, *args, **kwargs)
+        return response
 
     @display(description=_("Conversation"))
     def conversation_link(self, turn: Turn) -> str:
@@ -62,11 +58,6 @@ class TurnAdmin(ReadOnlyAdmin):
     def tokens(self, turn: Turn) -> str:
         counts = (turn.prompt_tokens, turn.cached_tokens, turn.completion_tokens)
         return " · ".join("–" if count is None else f"{count:,}" for count in counts)
-
-    @display(description="")
-    def waterfall(self, turn: Turn) -> str:
-        context = {"bars": _bars(turn.stages), "marks": sorted(turn.marks.items())}
-        return render_to_string("admin/waterfall.html", context)
 
 
 def _bars(stages: list[tuple[str, float, float]]) -> list[dict[str, Any]]:
