@@ -55,6 +55,23 @@ class ProfileSourceForm(WriteOnlyForm):
             )
         return url.rstrip("/")
 
+    def clean(self) -> dict[str, Any] | None:
+        typed, url = self.cleaned_data.get("api_key"), self.cleaned_data.get("base_url")
+        if (
+            self._stored["api_key"]
+            and not typed
+            and url
+            and _origin(url) != _origin(self.initial["base_url"])
+        ):
+            # Else whoever may edit the address could have the stored key sent to a server of their own.
+            raise ValidationError({"api_key": _("The address has changed: enter the key again.")})
+        return super().clean()
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
 
 @admin.register(ProfileSource)
 class ProfileSourceAdmin(ScopedAdmin):

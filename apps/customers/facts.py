@@ -13,10 +13,11 @@ from redis.asyncio import Redis
 from apps.customers import copies
 from apps.customers.connectors import ShopClient, ShopData
 from apps.customers.selectors import profile_source_urls, shop_account
-from apps.customers.shop import ShopError
+from apps.customers.shop import ShopError, ShopUnreachable
 from apps.engine.types import Facts, FactsState
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable, connect
+from apps.telemetry.instruments import redis_failures, shop_fetches, shop_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ class FactSources:
             async with asyncio.timeout(deadline_s):
                 copy = await copies.read(self._redis, customer_id)
         except Unreachable:
+            redis_failures.labels("facts_read").inc()
             return None
         if copy is None:
             return None
@@ -94,9 +96,13 @@ class FactSources:
                 if account is None:
                     return Facts(verified=True, state=FactsState.NONE)
                 data = await self._shop.fetch(account, deadline_s - (time.monotonic() - started))
-        except (ShopError, TimeoutError) as error:
-            logger.warning("facts of customer %s: %s", customer_id, getattr(error, "reason", "late"))
-            return _unavailable()
+        except ShopError as error:
+            return _failed(customer_id, error.reason)
+        except TimeoutError:
+            return _failed(customer_id, ShopUnreachable.reason)
+        finally:
+            shop_seconds.observe(time.monotonic() - started)
+        shop_fetches.labels("fetched").inc()
         await self._keep(customer_id, data)
         return _known(data, FactsState.COLD)
 
@@ -107,7 +113,7 @@ class FactSources:
             async with asyncio.timeout(COPY_DEADLINE_S):
                 await copies.write(self._redis, customer_id, data)
         except Unreachable:
-            logger.warning("facts of customer %s: no copy kept", customer_id)
+            redis_failures.labels("facts_write").inc()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,12 @@ def _known(data: ShopData, state: FactsState) -> Facts:
     if data.profile is None:
         return Facts(verified=True, state=FactsState.NONE)
     return Facts(verified=True, state=state, profile=data.profile, orders=data.orders)
+
+
+def _failed(customer_id: str, reason: str) -> Facts:
+    shop_fetches.labels(reason).inc()
+    logger.warning("facts of customer %s: %s", customer_id, reason)
+    return _unavailable()
 
 
 def _unavailable() -> Facts:

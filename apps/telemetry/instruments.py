@@ -20,6 +20,10 @@ ttft_seconds = Histogram(
 )
 stage_seconds = Histogram("chatsvc_stage_seconds", "A stage of a turn", ["stage"], buckets=_MILLISECONDS)
 facts = Counter("chatsvc_facts_total", "Customer facts at turn start", ["state"])
+shop_fetches = Counter("chatsvc_shop_fetches_total", "Facts asked of the shop inside a turn", ["outcome"])
+shop_seconds = Histogram(
+    "chatsvc_shop_seconds", "A fetch of facts inside a turn, whatever its end", buckets=_MILLISECONDS
+)
 redis_failures = Counter(
     "chatsvc_redis_failures_total", "Redis calls that failed or were late", ["operation"]
 )

@@ -233,10 +233,10 @@ def test_rotating_shows_the_new_secret_exactly_once(boss: Client, ours: Corner, 
 
 
 def test_a_stored_key_is_kept_by_an_empty_input_and_never_shown(boss: Client, ours: Corner) -> None:
-    form = {"site": ours.site.pk, "base_url": "https://new.example/", "api_key": ""}
+    form = {"site": ours.site.pk, "base_url": "https://ours.example/api/", "api_key": ""}
     assert boss.post(page(ours.source), form).status_code == 302
     kept = ProfileSource.objects.get(pk=ours.source.pk)
-    assert (kept.base_url, kept.api_key) == ("https://new.example", SHOP_KEY)
+    assert (kept.base_url, kept.api_key) == ("https://ours.example/api", SHOP_KEY)
     assert boss.post(page(ours.source), {**form, "api_key": "sk-second"}).status_code == 302
     assert ProfileSource.objects.get(pk=ours.source.pk).api_key == "sk-second"
     invalid = boss.post(page(ours.source), {**form, "base_url": "ftp://x", "api_key": "sk-third"})
@@ -251,6 +251,14 @@ def test_a_stored_key_is_kept_by_an_empty_input_and_never_shown(boss: Client, ou
             assert secret not in response.content.decode()
     assert "sk-second" not in "".join(LogEntry.objects.values_list("change_message", flat=True))
     assert "sk-second" not in repr(kept)
+
+
+def test_a_stored_key_does_not_follow_to_another_server(boss: Client, ours: Corner) -> None:
+    form = {"site": ours.site.pk, "base_url": "https://evil.example", "api_key": ""}
+    assert boss.post(page(ours.source), form).status_code == 200
+    assert ProfileSource.objects.get(pk=ours.source.pk).base_url == "https://ours.example"
+    assert boss.post(page(ours.source), {**form, "api_key": "sk-new"}).status_code == 302
+    assert ProfileSource.objects.get(pk=ours.source.pk).api_key == "sk-new"
 
 
 def test_a_transcript_reads_as_text_and_offers_no_editing(boss: Client, ours: Corner) -> None:

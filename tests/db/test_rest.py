@@ -177,6 +177,12 @@ async def test_ready_names_the_store_that_is_away(settings: Any, tmp_path: Any) 
     )
 
 
+@pytest.mark.django_db(transaction=True)
+async def test_ready_is_green_with_both_stores(redis_url: str) -> None:
+    green = await AsyncClient().get("/readyz")
+    assert (green.status_code, green.json()["checks"]) == (200, {"database": "ok", "redis": "ok"})
+
+
 @pytest.mark.parametrize(
     ("address", "headers", "status"),
     [
