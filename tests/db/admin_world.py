@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.test import Client
@@ -12,10 +13,16 @@ from apps.accounts.models import Agent, Site, Team, Workspace
 from apps.accounts.services import create_agent
 from apps.conversations.models import Conversation, Message, OutboxItem
 from apps.customers.models import Customer, ProfileSource
+from apps.knowledge.models import Article
+from apps.llm.models import DailySpend, ModelEndpoint
+from apps.llm.spend import today
+from apps.rulebook.models import Rule
 from apps.turns.models import Turn
 
 PASSWORD = "a-long-test-passphrase"
 SHOP_KEY = "sk-shop-never-show"
+MODEL_KEY = "sk-model-never-show"
+SPENT = Decimal("1.25")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +39,15 @@ class Corner:
     conversation: Conversation
     message: Message
     turn: Turn
+    article: Article
+    rule: Rule
+    endpoint: ModelEndpoint
+    spend: DailySpend
 
     def rows(self) -> list[object]:
         return [
             self.workspace, self.site, self.team, self.agent, self.customer, self.source, self.conversation,
-            self.message, self.turn,
+            self.message, self.turn, self.article, self.rule, self.endpoint, self.spend,
         ]  # fmt: skip
 
 
@@ -67,7 +78,19 @@ def corner(name: str) -> Corner:
         turn=f"{name}-turn", part=0, conversation=conversation, end="finished",
         stages=[["receive", 0.0, 1.5], ["model", 1.5, 200.25]], marks={"profile": "warm"}, ttft_ms=120.0,
     )  # fmt: skip
-    return Corner(workspace, site, team, agent, admin, customer, source, conversation, message, turn)
+    article = Article.objects.create(
+        site=site, slug=f"{name}-returns", title=f"{name} returns", body="Thirty days."
+    )
+    rule = Rule.objects.create(site=site, name=f"{name} rule", condition="true", team=team, handoff=True)
+    endpoint = ModelEndpoint.objects.create(
+        site=site, name=f"{name} model", base_url="https://api.example.com/v1", model="m", api_key=MODEL_KEY,
+        last_error_kind="auth", last_error_at=timezone.now(),
+    )  # fmt: skip
+    spend = DailySpend.objects.create(site=site, day=today(), cost=SPENT)
+    return Corner(
+        workspace, site, team, agent, admin, customer, source, conversation, message, turn, article, rule, endpoint,
+        spend,
+    )  # fmt: skip
 
 
 def outbox_item() -> OutboxItem:

@@ -16,7 +16,7 @@ from django.urls import reverse
 from apps.accounts.models import Agent, Site, Team
 from apps.conversations.models import OutboxItem
 from apps.customers.models import Customer, ProfileSource
-from tests.db.admin_world import PASSWORD, SHOP_KEY, Corner, corner, logged_in, outbox_item
+from tests.db.admin_world import MODEL_KEY, PASSWORD, SHOP_KEY, Corner, corner, logged_in, outbox_item
 
 pytestmark = pytest.mark.django_db
 
@@ -92,6 +92,25 @@ def test_an_admin_agent_sees_the_own_workspace_and_no_other(
             assert boss.get(page(row, name)).status_code == 404, row
         assert boss.post(page(row), {}).status_code in (403, 404), row
     assert b"theirs" not in boss.get(reverse("admin:index")).content
+
+
+def test_the_entry_page_counts_and_warns_for_the_own_workspace(
+    boss: Client, superuser: Client, ours: Corner, theirs: Corner
+) -> None:
+    mine, everything = (client.get(reverse("admin:index")) for client in (boss, superuser))
+    assert [figure["value"] for figure in mine.context["figures"]] == [1, 0, 2, "1.25"]
+    assert [figure["value"] for figure in everything.context["figures"]] == [2, 0, 4, "2.50"]
+    assert len(mine.context["warnings"]) == 1
+    assert len(everything.context["warnings"]) == 2
+    assert b"ours model" in mine.content
+
+
+def test_no_page_shows_a_stored_key(superuser: Client, ours: Corner) -> None:
+    for row in ours.rows():
+        for path in (listing(type(row)), page(row), page(row, "history")):
+            body = superuser.get(path).content.decode()
+            for secret in (SHOP_KEY, MODEL_KEY, ours.site.identity_secret):
+                assert secret not in body, path
 
 
 def test_forms_offer_and_accept_only_the_own_workspace(boss: Client, ours: Corner, theirs: Corner) -> None:

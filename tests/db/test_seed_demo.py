@@ -14,6 +14,8 @@ from django.test import Client
 
 from apps.accounts.models import Agent, Site, Team, Workspace
 from apps.customers.models import ProfileSource
+from apps.knowledge.models import Article
+from apps.rulebook.models import Rule
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +44,8 @@ def test_the_demo_has_its_shop_teams_people_and_log_ins(var: Path) -> None:
     assert set(logins) == {"kim", "ana", "admin"}
     assert all(Client().login(username=name, password=password) for name, password in logins.items())
     assert Agent.objects.get(user__username="kim").user.is_staff is False
+    assert Rule.objects.filter(site=site, team__name="Returns").exists()
+    assert {article.locale for article in Article.objects.filter(site=site)} == {"en", "zh"}
     site.full_clean()
     site.workspace.full_clean()
 
@@ -49,11 +53,13 @@ def test_the_demo_has_its_shop_teams_people_and_log_ins(var: Path) -> None:
 def test_a_second_run_changes_nothing_but_the_shops_address(var: Path) -> None:
     call_command("seed_demo", verbosity=0)
     logins = (var / "demo-logins.json").read_text(encoding="utf-8")
+    written = Rule.objects.count(), Article.objects.count()
     Site.objects.update(assistant_name="Edited", allowed_origins=["https://kept.example"])
     passwords = list(User.objects.order_by("pk").values_list("password", flat=True))
     (var / "demo-shop.json").write_text(json.dumps({**SHOP, "port": 6001}), encoding="utf-8")
     call_command("seed_demo", verbosity=0)
     call_command("seed_demo", verbosity=0)
+    assert (Rule.objects.count(), Article.objects.count()) == written
     counts = [model.objects.count() for model in (Workspace, Site, Team, Agent, ProfileSource, User)]
     assert counts == [1, 1, 2, 2, 1, 3]
     assert (var / "demo-logins.json").read_text(encoding="utf-8") == logins

@@ -15,6 +15,8 @@ from django.db import transaction
 from apps.accounts.models import Site, Team, Workspace, bump
 from apps.accounts.services import create_agent
 from apps.customers.models import ProfileSource
+from apps.knowledge import demo as articles
+from apps.rulebook import demo as rules
 from chatsvc.embedded.demo_shop import read_demo_shop
 
 NAME = "Lantern"
@@ -46,6 +48,9 @@ class Command(BaseCommand):
             site, teams = _lantern()
             _people(site.workspace, teams, settings.ENVIRONMENT.var_dir / LOGINS_FILE)
             _shop(site)
+            rules.load(site, teams)
+        # Outside: embedding writes in small transactions of its own.
+        articles.load(site)
         if options["verbosity"]:
             self.stdout.write(f"The demo is ready: site {site.pk}.")
 
