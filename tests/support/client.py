@@ -40,6 +40,7 @@ class Client:
     async def expect(
         self,
         kind: str,
+        /,
         *,
         where: Callable[[Frame], bool] = lambda _: True,
         deadline_s: float = DEADLINE_S,
