@@ -113,6 +113,6 @@ export class Script {
       if (frame.type === "turn.ended") live = null;
     }
     const inOrder = [...events].sort(([a], [b]) => a - b).map(([, event]) => event);
-    return { page: { conversation: "c", epoch: "e", upto, events: inOrder }, live };
+    return { page: { conversation: "c", epoch: "e", upto, events: inOrder, after }, live };
   }
 }

@@ -19,7 +19,7 @@ const seen = (state) => ({ rows: timeline.rows(state).map(bare), owner: state.ow
 /** @param {import("../../static/js/wire/timeline.js").Row} row */
 const bare = (row) => ("version" in row ? { ...row, version: 0 } : row);
 
-const page = (upto = 0, events = /** @type {object[]} */ ([])) => ({ conversation: "c", epoch: "e", upto, events });
+const page = (upto = 0, events = /** @type {object[]} */ ([]), after = /** @type {number | null} */ (null)) => ({ conversation: "c", epoch: "e", upto, events, after });
 const welcome = (upto = 0, events = /** @type {object[]} */ ([]), more = {}) => ({
   type: "welcome", conversation: "c", customer: "k", name: "", verified: false, status: "open",
   owner: { kind: "assistant", name: "Lumi" }, page: page(upto, events), assistant: true, availability: { online: true },
@@ -38,7 +38,7 @@ test("an event beyond a hole waits, and the hole is named", () => {
   const state = run(open(), said(1, "one"), said(3, "three"));
   assert.deepEqual(texts(state), ["one"]);
   assert.deepEqual(timeline.gap(state), { conversation: "c", after: 1 });
-  const filled = run(state, { type: "history", page: page(3, [said(2, "two"), said(3, "three")]), after: 1 });
+  const filled = run(state, { type: "history", page: page(3, [said(2, "two"), said(3, "three")], 1), after: 1 });
   assert.deepEqual(texts(filled), ["one", "two", "three"]);
   assert.equal(timeline.gap(filled), null);
 });
@@ -81,7 +81,7 @@ test("a hole in the live text asks for it, and the answer fills it", () => {
   assert.deepEqual(texts(state), ["…"]);
   assert.deepEqual(timeline.gap(state), { conversation: "c", after: 0 });
   const live = { turn: "u", part: 1, handle: 1, place: 1, text: "ab" };
-  const filled = run(state, { type: "history", page: page(1, []), after: 0, live });
+  const filled = run(state, { type: "history", page: page(1, [], 0), after: 0, live });
   assert.deepEqual(texts(filled), ["…abcd"]);
   assert.equal(timeline.gap(filled), null);
 });
@@ -135,7 +135,7 @@ test("a removed message is no longer shown, and an older page does not bring it 
   const gone = { type: "event", conversation: "c", seq: 2, kind: "message_removed", at: 2, message: { id: "m1", place: 1, author: "customer", name: "", text: "", at: 1, state: "removed" } };
   const state = run(open(), said(1, "secret"), gone);
   assert.deepEqual(texts(state), []);
-  assert.deepEqual(texts(run(state, { type: "history", page: page(1, [said(1, "secret")]), after: 0 })), []);
+  assert.deepEqual(texts(run(state, { type: "history", page: page(1, [said(1, "secret")], 0), after: 0 })), []);
 });
 
 test("an older page goes in front and leaves owner, status and number alone", () => {
@@ -153,7 +153,8 @@ test("another epoch, or a gap too long to fill, starts anew and keeps what is un
   const other = { ...page(9, [said(9, "new")]), epoch: "e2" };
   assert.deepEqual(texts(run(state, welcome(9, [], { page: other }))), ["new", ">mine"]);
   assert.deepEqual(texts(run(state, welcome(900, [said(900, "far")]))), ["far", ">mine"]);
-  assert.deepEqual(texts(run(state, welcome(2, [said(2, "next")]))), ["old", "next", ">mine"]);
+  assert.deepEqual(texts(run(state, { type: "history", page: page(900, [said(900, "far")]), after: 1 })), ["far", ">mine"]);
+  assert.deepEqual(texts(run(state, welcome(2, [], { page: page(2, [said(2, "next")], 1) }))), ["old", "next", ">mine"]);
 });
 
 test("someone's typing ends with their message", () => {

@@ -6,7 +6,6 @@ import { decode as decodeMsgpack } from "./msgpack.js";
 
 export const SUBPROTOCOLS = ["chatsvc.v1.msgpack", "chatsvc.v1.json"];
 export const TEXT_LIMIT = 8000;
-export const CATCH_UP_LIMIT = 500;
 
 /** @typedef {"assistant" | "queue" | "agent"} OwnerKind */
 /** @typedef {"complete" | "stopped" | "taken_over" | "interrupted" | "removed"} MessageState */
@@ -81,7 +80,7 @@ export const CATCH_UP_LIMIT = 500;
  * @property {string | null} turn
  * @property {number | null} part
  */
-/** @typedef {{conversation: string, epoch: string, upto: number, events: EventFrame[], earlier: boolean}} Page */
+/** @typedef {{conversation: string, epoch: string, upto: number, events: EventFrame[], earlier: boolean, after: number | null}} Page */
 /** @typedef {{type: "delta", handle: number, offset: number, text: string, conversation: string | null}} DeltaFrame */
 /** @typedef {{type: "pong"}} PongFrame */
 /** @typedef {{type: "ack", id: string, seq: number, conversation: string, at: number}} AckFrame */
@@ -204,7 +203,10 @@ const event = [
   ["turn", null], ["part", null],
 ];
 /** @type {Shape} */
-const page = ["conversation", "epoch", "upto", ["events", NEEDED, [["type", "event"], ...event]], ["earlier", false]];
+const page = [
+  "conversation", "epoch", "upto", ["events", NEEDED, [["type", "event"], ...event]],
+  ["earlier", false], ["after", null],
+];
 
 /**
  * Code → type and shape. Numbers are never reused.

@@ -2,8 +2,6 @@
 // One conversation as a pure function of its frames: what is shown is the same however the frames arrived.
 // No DOM, no network, no clock. The caller asks for what gap() names, about 100 ms after it appeared.
 
-import { CATCH_UP_LIMIT } from "./frames.js";
-
 /** @typedef {import("./frames.js").ServerFrame} ServerFrame */
 /** @typedef {import("./frames.js").EventFrame} EventFrame */
 /** @typedef {import("./frames.js").DeltaFrame} DeltaFrame */
@@ -32,7 +30,7 @@ import { CATCH_UP_LIMIT } from "./frames.js";
  * @property {string} id
  * @property {string | null} epoch  null until a first page came
  * @property {number} seq  every event up to this one is applied
- * @property {number | null} oldest  the first place we hold; ask `before` it for older ones
+ * @property {number | null} oldest  the first event we hold; ask `before` it for older ones
  * @property {boolean} earlier  older pages exist
  * @property {readonly Item[]} items  by place
  * @property {Owner} owner
@@ -162,34 +160,16 @@ function holdsClientId(state, id) {
 
 /** @param {Timeline} state @param {import("./frames.js").WelcomeFrame} frame @returns {Timeline} */
 function welcomed(state, frame) {
-  const next = joined(state, frame.page, frame.live, frame.owner, frame.status, resumes(state, frame.page));
+  const next = joined(state, frame.page, frame.live, frame.owner, frame.status);
   return { ...next, availability: frame.availability, queuePosition: frame.queue_position };
 }
 
 /**
- * Whether the page continues what we hold. The server sends a full first page instead when the epoch differs or
- * more than CATCH_UP_LIMIT events are missing.
- * @param {Timeline} state @param {Page} page
- */
-function resumes(state, page) {
-  return state.epoch === page.epoch && page.upto - state.seq <= CATCH_UP_LIMIT;
-}
-
-/**
- * @param {Timeline} state @param {Page} page @param {LiveTurn | null} live @param {Owner} owner
- * @param {string} status @param {boolean} [resumed]
+ * @param {Timeline} state @param {Page} page @param {LiveTurn | null} live @param {Owner} owner @param {string} status
  * @returns {Timeline}
  */
-function joined(state, page, live, owner, status, resumed = false) {
-  const ahead = state.epoch === page.epoch && state.seq >= page.upto;
-  const keeps = resumed || ahead;
-  /** @type {Timeline} */
-  const base = keeps ? { ...state, ended: [] } : {
-    ...empty(state.id), pending: state.pending, heldEvents: state.heldEvents, heldDeltas: state.heldDeltas,
-  };
-  let next = merged(base, page);
-  if (!keeps) next = { ...next, earlier: page.earlier, oldest: oldestPlace(page, null) };
-  next = { ...next, epoch: page.epoch, seq: Math.max(next.seq, page.upto) };
+function joined(state, page, live, owner, status) {
+  let next = { ...newest(state, page), ended: [] };
   if (page.upto >= next.ownerSeq) next = { ...next, owner, ownerSeq: page.upto };
   if (page.upto >= next.statusSeq) next = { ...next, status, statusSeq: page.upto };
   return settled(relived(next, live, page.upto));
@@ -201,11 +181,24 @@ function remembered(state, frame) {
   if (page.epoch !== state.epoch) return state;
   if (before !== null) {
     const empties = page.events.length === 0;
-    return { ...merged(state, page), earlier: page.earlier && !empties, oldest: oldestPlace(page, state.oldest) };
+    return { ...merged(state, page), earlier: page.earlier && !empties, oldest: oldestEvent(page, state.oldest) };
   }
   if (after === null || after > state.seq) return state;
-  const next = merged(state, page);
-  return settled(relived({ ...next, seq: Math.max(next.seq, page.upto) }, frame.live, page.upto));
+  return settled(relived(newest(state, page), frame.live, page.upto));
+}
+
+/**
+ * With a page that continues what we hold, or instead of it where the page stands alone and knows more.
+ * @param {Timeline} state @param {Page} page
+ * @returns {Timeline}
+ */
+function newest(state, page) {
+  const known = state.epoch === page.epoch;
+  const keeps = known && ((page.after !== null && page.after <= state.seq) || state.seq >= page.upto);
+  if (keeps) return { ...merged(state, page), seq: Math.max(state.seq, page.upto) };
+  const { pending, heldEvents, heldDeltas } = state;
+  const next = merged(known ? { ...state, items: [] } : { ...empty(state.id), pending, heldEvents, heldDeltas }, page);
+  return { ...next, epoch: page.epoch, seq: page.upto, earlier: page.earlier, oldest: oldestEvent(page, null) };
 }
 
 /** Every event of the page, where what we hold is not newer. @param {Timeline} state @param {Page} page @returns {Timeline} */
@@ -214,10 +207,10 @@ function merged(state, page) {
 }
 
 /** @param {Page} page @param {number | null} known */
-function oldestPlace(page, known) {
-  const places = page.events.map((event) => event.message?.place ?? event.seq);
-  if (known !== null) places.push(known);
-  return places.length === 0 ? null : Math.min(...places);
+function oldestEvent(page, known) {
+  const numbers = page.events.map((event) => event.seq);
+  if (known !== null) numbers.push(known);
+  return numbers.length === 0 ? null : Math.min(...numbers);
 }
 
 // ---------------------------------------------------------------- events

@@ -1,0 +1,138 @@
+"""The loader that a shop's page includes, and the frame it opens."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import condition, require_safe
+
+from apps.accounts.models import Site
+
+LOADER_MAX_AGE_S: Final = 300
+LANGUAGES: Final = ("en", "zh")
+# Everything app.js imports, so that the browser asks for all of it at once.
+MODULES: Final = (
+    "js/widget/announcer.js",
+    "js/widget/app.js",
+    "js/widget/bubble.js",
+    "js/widget/chat.js",
+    "js/widget/composer.js",
+    "js/widget/dom.js",
+    "js/widget/earlier.js",
+    "js/widget/header.js",
+    "js/widget/layout.js",
+    "js/widget/outbox.js",
+    "js/widget/painter.js",
+    "js/widget/port.js",
+    "js/widget/session.js",
+    "js/widget/sound.js",
+    "js/widget/status.js",
+    "js/widget/storage.js",
+    "js/widget/thread.js",
+    "js/widget/transcript.js",
+    "js/widget/waiting.js",
+    "js/widget/words.js",
+    "js/wire/catchup.js",
+    "js/wire/connection.js",
+    "js/wire/frames.js",
+    "js/wire/icons.js",
+    "js/wire/markdown.js",
+    "js/wire/msgpack.js",
+    "js/wire/timeline.js",
+)
+
+
+def _loader_etag(request: HttpRequest) -> str:
+    return f'"{hash(_loader()) & 0xFFFFFFFFFFFF:x}"'
+
+
+@require_safe
+@gzip_page
+@condition(etag_func=_loader_etag)
+def loader(request: HttpRequest) -> HttpResponse:
+    """The script behind the snippet: one stable address, checked again every five minutes."""
+    headers = {
+        "Cache-Control": f"public, max-age={LOADER_MAX_AGE_S}",
+        "Cross-Origin-Resource-Policy": "cross-origin",
+    }
+    return HttpResponse(_loader(), content_type="text/javascript; charset=utf-8", headers=headers)
+
+
+@require_safe
+@gzip_page
+@xframe_options_exempt
+def frame(request: HttpRequest, site_id: str) -> HttpResponse:
+    """The widget's document. Browsers show it only inside pages of the site's allowed origins. One query."""
+    site = Site.objects.filter(pk=site_id).first() if "\x00" not in site_id else None
+    language = "zh" if request.GET.get("lang", "").lower().startswith("zh") else "en"
+    if site is None:
+        return render(request, "widget/unknown.html", {"language": language}, status=404)
+    context = {
+        "config": _config(site, language),
+        "language": "zh-Hans" if language == "zh" else "en",
+        "modules": MODULES,
+    }
+    response = render(request, "widget/frame.html", context)
+    response["Content-Security-Policy"] = _policy(request, site.allowed_origins)
+    response["Cache-Control"] = "no-cache"
+    return response
+
+
+def _config(site: Site, language: str) -> dict[str, Any]:
+    return {
+        "site": site.pk,
+        "name": site.name,
+        "accent": site.accent,
+        "assistant": site.assistant_name,
+        "origins": site.allowed_origins,
+        "locale": language,
+        "greeting": {"en": site.greeting_en, "zh": site.greeting_zh},
+        "suggestions": {"en": site.suggestions_en, "zh": site.suggestions_zh},
+        "catalogs": _catalogs(),
+    }
+
+
+def _policy(request: HttpRequest, origins: list[str]) -> str:
+    host = request.get_host()
+    sockets = f"wss://{host}" if request.is_secure() else f"ws://{host}"
+    rules = {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self' data:",
+        # Older Safari does not count the socket as 'self'.
+        "connect-src": f"'self' {sockets}",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": " ".join(origins) or "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+@cache
+def _loader() -> str:
+    return _source("js/widget/loader.js").read_text(encoding="utf-8")
+
+
+@cache
+def _catalogs() -> dict[str, Any]:
+    return {
+        language: json.loads(_source(f"js/widget/locale/{language}.json").read_text(encoding="utf-8"))
+        for language in LANGUAGES
+    }
+
+
+def _source(name: str) -> Path:
+    found = finders.find(name)
+    if not isinstance(found, str):
+        raise FileNotFoundError(f"{name} is not under {settings.STATICFILES_DIRS}")
+    return Path(found)

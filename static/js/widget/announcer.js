@@ -1,0 +1,72 @@
+// @ts-check
+// What screen readers hear: whole messages and system lines, once each, never a stream of fragments. And small toasts.
+
+import { plain } from "../wire/markdown.js";
+import { icon } from "../wire/icons.js";
+import { fill, h } from "./dom.js";
+
+/** @typedef {import("./layout.js").ThreadRow} ThreadRow */
+/** @typedef {import("../wire/timeline.js").Timeline} Timeline */
+/** @typedef {import("./words.js").Words} Words */
+
+const TOAST_MS = 6_000;
+const KEPT_LINES = 5;
+
+export class Announcer {
+  element = h("div", { class: "announcer" });
+  label = "";
+  #spoken = h("div", { class: "hidden", "aria-live": "polite", "aria-atomic": "false" });
+  #toasts = h("div", { class: "toasts", role: "status" });
+  /** Keys already said; null until the first page, which is not news. @type {Set<string> | null} */
+  #said = null;
+
+  constructor() {
+    this.element.append(this.#spoken, this.#toasts);
+  }
+
+  forget() {
+    this.#said = null;
+  }
+
+  /**
+   * Says what is new and whole. Returns how many new messages of others there are.
+   * @param {ThreadRow[]} rows @param {Timeline} line @param {Words} words
+   */
+  announce(rows, line, words) {
+    if (line.epoch === null) return 0;
+    const whole = rows.filter((row) => row.type === "system" || (row.type === "bubble" && row.live === null && row.author !== "customer"));
+    const said = this.#said ?? new Set(whole.map((row) => row.key));
+    const news = whole.filter((row) => !said.has(row.key));
+    // Older pages stand above everything already said.
+    const firstSaid = whole.findIndex((row) => said.has(row.key));
+    const later = news.filter((row) => said.size === 0 || whole.indexOf(row) > firstSaid);
+    for (const row of later) this.#say(row.type === "bubble" ? `${row.name}: ${plain(row.text)}` : words.say(/** @type {any} */ (row).word, /** @type {any} */ (row).values));
+    this.#hearStart(rows, said, words);
+    for (const row of news) said.add(row.key);
+    this.#said = said;
+    return later.filter((row) => row.type === "bubble").length;
+  }
+
+  /** @param {string} text */
+  toast(text) {
+    const dismiss = () => toast.remove();
+    const toast = h("div", { class: "toast" }, h("span", {}, text), h("button", { type: "button", class: "tool", "aria-label": this.label, onclick: dismiss }, icon("close")));
+    fill(this.#toasts, toast);
+    setTimeout(dismiss, TOAST_MS);
+  }
+
+  /** That an answer has begun is worth one word. @param {ThreadRow[]} rows @param {Set<string>} said @param {Words} words */
+  #hearStart(rows, said, words) {
+    for (const row of rows) {
+      if (row.type !== "bubble" || row.live === null || said.has(`live${row.key}`)) continue;
+      said.add(`live${row.key}`);
+      this.#say(words.say("answering", { name: row.name }));
+    }
+  }
+
+  /** @param {string} text */
+  #say(text) {
+    this.#spoken.append(h("p", {}, text));
+    while (this.#spoken.childElementCount > KEPT_LINES) this.#spoken.firstElementChild?.remove();
+  }
+}

@@ -1,0 +1,353 @@
+// @ts-check
+// The widget: puts the parts together and renders once per animation frame.
+
+import "./composer.js";
+import "./earlier.js";
+import "./header.js";
+import "./thread.js";
+import "./waiting.js";
+import { Announcer } from "./announcer.js";
+import { Chat } from "./chat.js";
+import { h } from "./dom.js";
+import { layout, unreadCount } from "./layout.js";
+import { notice, speaker } from "./status.js";
+import { PagePort } from "./port.js";
+import { Session } from "./session.js";
+import { chime } from "./sound.js";
+import { Keep } from "./storage.js";
+import { download, transcript } from "./transcript.js";
+import { Words } from "./words.js";
+
+/**
+ * @typedef {object} Config
+ * @property {string} site
+ * @property {string} name
+ * @property {string} accent
+ * @property {string} assistant
+ * @property {string[]} origins
+ * @property {string} locale
+ * @property {Record<string, string>} greeting
+ * @property {Record<string, string[]>} suggestions
+ * @property {Record<string, import("./words.js").Catalog>} catalogs
+ */
+
+class ChatApp extends HTMLElement {
+  /** @type {Config} */
+  #config = JSON.parse(document.getElementById("config")?.textContent ?? "{}");
+  #keep = new Keep(`chatsvc:${this.#config.site}:`, () => window.localStorage);
+  #words = new Words(this.#config.catalogs, String(this.#keep.read("locale") ?? this.#config.locale));
+  #port = new PagePort(this.#config.origins);
+  #session = new Session({ site: this.#config.site, keep: this.#keep, renewIdentity: () => this.#port.renewIdentity() });
+  #chat = new Chat({
+    url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/customer`,
+    session: this.#session, keep: this.#keep, locale: () => this.#words.locale,
+  });
+  #header = /** @type {import("./header.js").ChatHeader} */ (document.createElement("chat-header"));
+  #thread = /** @type {import("./thread.js").ChatThread} */ (document.createElement("chat-thread"));
+  #composer = /** @type {import("./composer.js").ChatComposer} */ (document.createElement("chat-composer"));
+  #waiting = /** @type {import("./waiting.js").ChatWaiting} */ (document.createElement("chat-waiting"));
+  #earlier = /** @type {import("./earlier.js").ChatEarlier} */ (document.createElement("chat-earlier"));
+  #notice = h("div", { class: "notice", role: "status" });
+  #announcer = new Announcer();
+  #open = window.parent === window;
+  #listing = false;
+  /** Read up to this event when the widget was last looked at; the unread line stands behind it. @type {number | null} */
+  #readBefore = null;
+  #shownLine = "";
+  #frame = 0;
+  /** @type {AbortController | null} */
+  #life = null;
+
+  connectedCallback() {
+    this.#life = new AbortController();
+    const { signal } = this.#life;
+    document.documentElement.style.setProperty("--accent", this.#config.accent);
+    for (const part of [this.#header, this.#thread, this.#composer, this.#waiting, this.#earlier]) part.words = this.#words;
+    this.append(this.#header, this.#notice, this.#thread, this.#earlier, this.#composer, this.#announcer.element);
+    this.#listen(signal);
+    this.#localize();
+    this.#draw();
+    if (this.#open) this.#chat.open();
+  }
+
+  disconnectedCallback() {
+    this.#life?.abort();
+    cancelAnimationFrame(this.#frame);
+    this.replaceChildren();
+  }
+
+  /** @param {AbortSignal} signal */
+  #listen(signal) {
+    /** @param {EventTarget} target @param {string} name @param {(detail: any) => void} act */
+    const on = (target, name, act) => target.addEventListener(name, (event) => act(/** @type {CustomEvent} */ (event).detail), { signal });
+    on(this.#port, "message", (message) => this.#told(message));
+    on(this.#chat, "change", () => this.#wake());
+    on(this.#chat, "refused", (code) => this.#announcer.toast(this.#words.say(code === "not_found" ? "gone" : "refused")));
+    on(this.#header, "choose", (item) => this.#choose(item));
+    on(this.#header, "menu", () => { this.#header.items = this.#items(); });
+    on(this.#header, "hide", () => this.#hide());
+    on(this.#composer, "say", (text) => this.#say(text));
+    on(this.#composer, "stop", () => this.#stop());
+    on(this.#composer, "human", () => this.#chat.askForHuman());
+    on(this.#composer, "typing", (now) => this.#type(now));
+    on(this.#composer, "draft", () => this.#keep.write("draft", this.#composer.draft || null));
+    on(this.#thread, "suggestion", (text) => this.#suggested(text));
+    on(this.#thread, "older", () => this.#chat.loadOlder());
+    on(this.#thread, "retry", (id) => this.#chat.retry(id));
+    on(this.#thread, "discard", (id) => this.#chat.discard(id));
+    on(this.#thread, "seen", () => this.#look());
+    on(this.#waiting, "contact", (email) => this.#chat.leaveContact(email));
+    on(this.#earlier, "show", (id) => this.#showEarlier(id));
+    on(document, "visibilitychange", () => this.#wake());
+    on(window, "online", () => this.#wake());
+    on(window, "offline", () => this.#wake());
+    document.addEventListener("keydown", (event) => this.#key(event), { signal });
+  }
+
+  // -------------------------------------------------------------- the page around us
+
+  /** @param {import("./port.js").FromPage} message */
+  #told(message) {
+    switch (message.type) {
+      case "open":
+        this.#open = true;
+        this.#chat.open();
+        this.#thread.toBottom();
+        this.#composer.focus();
+        break;
+      case "closed": this.#open = false; break;
+      case "identify": this.#chat.identify(message.identity); break;
+      case "logout": this.#chat.logout(); break;
+    }
+    this.#wake();
+  }
+
+  #hide() {
+    this.#open = false;
+    this.#port.tell({ type: "hide" });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key !== "Escape" || event.isComposing) return;
+    if (this.#listing) this.#list(false);
+    else this.#hide();
+  }
+
+  // -------------------------------------------------------------- choices
+
+  /** @returns {import("./header.js").MenuItem[]} */
+  #items() {
+    const sound = this.#keep.read("sound") !== false;
+    return [
+      { name: "new", icon: "compose", label: this.#words.say("new_conversation") },
+      { name: "earlier", icon: "history", label: this.#words.say("earlier_conversations") },
+      { name: "sound", icon: sound ? "soundOff" : "soundOn", label: this.#words.say(sound ? "sound_off" : "sound_on") },
+      { name: "transcript", icon: "download", label: this.#words.say("download_transcript") },
+      { name: "language", icon: "globe", label: this.#words.say("other_language") },
+    ];
+  }
+
+  /** @param {string} item */
+  #choose(item) {
+    switch (item) {
+      case "new": return this.#needsLine(this.#chat.startNew());
+      case "earlier": return this.#list(true);
+      case "back": return this.#list(false);
+      case "sound": return this.#keep.write("sound", this.#keep.read("sound") === false);
+      case "transcript": return void this.#download();
+      case "language": return this.#translate();
+    }
+  }
+
+  /** @param {boolean} asked */
+  #needsLine(asked) {
+    if (!asked) this.#announcer.toast(this.#words.say("needs_line"));
+    this.#composer.focus();
+  }
+
+  /** @param {boolean} on */
+  #list(on) {
+    if (on && !this.#chat.listEarlier()) return this.#needsLine(false);
+    this.#listing = on;
+    this.#draw();
+    if (on) this.#earlier.querySelector("button")?.focus();
+    else this.#composer.focus();
+  }
+
+  /** @param {string} id */
+  #showEarlier(id) {
+    this.#listing = false;
+    if (id !== this.#chat.line.id) this.#needsLine(this.#chat.show(id));
+    this.#wake();
+  }
+
+  async #download() {
+    await this.#chat.loadAll();
+    const now = Date.now();
+    const title = `${this.#config.name}: ${this.#words.say("transcript_title")}`;
+    const text = transcript(this.#rows(null), { title, words: this.#words, you: this.#chat.name || this.#words.say("you"), now });
+    download(`${this.#config.name}-${new Date(now).toISOString().slice(0, 10)}.txt`, text);
+  }
+
+  #translate() {
+    this.#words.locale = this.#words.locale === "zh" ? "en" : "zh";
+    this.#keep.write("locale", this.#words.locale);
+    this.#thread.clear();
+    this.#localize();
+    this.#chat.relocate();
+    this.#wake();
+  }
+
+  #localize() {
+    document.documentElement.lang = this.#words.tag;
+    document.title = this.#words.say("title", { name: this.#config.name });
+    this.#header.localize();
+    this.#composer.localize();
+    this.#composer.draft = String(this.#keep.read("draft") ?? "");
+    this.#announcer.label = this.#words.say("dismiss");
+  }
+
+  /** @param {string} text */
+  #say(text) {
+    this.#readBefore = null;
+    this.#thread.toBottom();
+    this.#chat.say(text);
+  }
+
+  /** @param {string} text */
+  #suggested(text) {
+    this.#say(text);
+    this.#composer.focus();
+  }
+
+  /** @param {boolean} on */
+  #type(on) {
+    if (this.#chat.line.owner.kind === "agent") this.#chat.typing(on);
+  }
+
+  #stop() {
+    const { live } = this.#chat.line;
+    if (live !== null) this.#chat.stop(this.#thread.freeze(live.place));
+  }
+
+  // -------------------------------------------------------------- drawing
+
+  #wake() {
+    if (this.#frame !== 0) return;
+    // A hidden page paints no frames, but its title, badge and sound still have to tell.
+    if (document.hidden || !this.#open) return this.#draw();
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const { line } = this.#chat;
+    if (line.id !== this.#shownLine) this.#change(line.id);
+    const rows = this.#rows(this.#readBefore);
+    this.#header.items = this.#header.menuOpen ? this.#items() : [];
+    this.#drawHeader();
+    this.#drawNotice();
+    this.#toggle();
+    this.#thread.render(rows, { greeting: this.#greeting(), below: this.#drawWaiting(), label: this.#words.say("messages") });
+    this.#composer.render({ streaming: line.live !== null && line.live.ended === null, human: this.#human() });
+    this.#attend(rows);
+  }
+
+  /** Another conversation is shown. @param {string} id */
+  #change(id) {
+    const first = this.#shownLine === "";
+    this.#shownLine = id;
+    if (!first) this.#thread.clear();
+    this.#readBefore = this.#firstUnread();
+    this.#announcer.forget();
+  }
+
+  /** @param {number | null} seen */
+  #rows(seen) {
+    return layout(this.#chat.line, { assistantName: this.#config.assistant, seen, now: Date.now() });
+  }
+
+  #drawHeader() {
+    if (this.#listing) return this.#header.page(this.#words.say("earlier_conversations"));
+    this.#header.render(speaker(this.#chat, this.#config, this.#words));
+  }
+
+  #drawNotice() {
+    const now = notice(this.#chat, navigator.onLine, this.#words);
+    this.#notice.hidden = now === null;
+    this.#notice.className = `notice ${now?.tone ?? ""}`;
+    if (this.#notice.textContent !== (now?.text ?? "")) this.#notice.textContent = now?.text ?? "";
+  }
+
+  #toggle() {
+    this.#thread.hidden = this.#composer.hidden = this.#listing;
+    this.#earlier.hidden = !this.#listing;
+    if (this.#listing) this.#earlier.render(this.#chat.earlier, this.#chat.line.id);
+  }
+
+  #greeting() {
+    const { line } = this.#chat;
+    if (line.earlier) return null;
+    const { locale } = this.#words;
+    const started = line.items.length > 0 || line.pending.length > 0;
+    return {
+      name: this.#config.assistant, text: this.#config.greeting[locale] || this.#config.greeting.en,
+      suggestions: started ? [] : (this.#config.suggestions[locale] ?? []).slice(0, 3),
+    };
+  }
+
+  #drawWaiting() {
+    const { line, contact, contactRefused, leavingContact } = this.#chat;
+    if (line.owner.kind !== "queue" || line.status === "resolved") return null;
+    this.#waiting.render({
+      position: line.queuePosition, availability: line.availability, contact, leaving: leavingContact, refused: contactRefused !== null,
+    });
+    return this.#waiting;
+  }
+
+  /** @returns {"offered" | "asked" | "here"} */
+  #human() {
+    if (this.#chat.line.owner.kind === "agent") return "here";
+    return this.#chat.asking || this.#chat.line.owner.kind === "queue" ? "asked" : "offered";
+  }
+
+  // -------------------------------------------------------------- reading
+
+  /** @returns {number} */
+  #seen() {
+    const kept = /** @type {Record<string, number> | null} */ (this.#keep.read("seen"));
+    return kept?.[this.#chat.line.id] ?? this.#chat.line.seq;
+  }
+
+  /** Where the unread line belongs: null without anything unread. */
+  #firstUnread() {
+    const seen = this.#seen();
+    return unreadCount(this.#chat.line, seen) > 0 ? seen : null;
+  }
+
+  get #looking() {
+    return this.#open && !document.hidden && !this.#listing && this.#thread.atBottom;
+  }
+
+  #look() {
+    const { line } = this.#chat;
+    if (!this.#looking || line.epoch === null || this.#seen() >= line.seq) return;
+    this.#keep.write("seen", { [line.id]: line.seq });
+  }
+
+  /** Says aloud, rings and counts what is new. @param {import("./layout.js").ThreadRow[]} rows */
+  #attend(rows) {
+    const { line } = this.#chat;
+    const news = this.#announcer.announce(rows, line, this.#words);
+    if (news > 0 && (document.hidden || !this.#open) && this.#keep.read("sound") !== false) chime();
+    const unread = line.epoch === null ? 0 : unreadCount(line, this.#seen());
+    this.#port.tell({ type: "unread", count: this.#looking ? 0 : unread });
+    if (!this.#looking && unread > 0) this.#readBefore ??= this.#seen();
+    this.#look();
+  }
+}
+
+customElements.define("chat-app", ChatApp);

@@ -1,0 +1,365 @@
+// @ts-check
+// The customer's line: one conversation shown, what is unsent, and everything a customer can do. No DOM.
+
+import { CatchUp } from "../wire/catchup.js";
+import { Connection } from "../wire/connection.js";
+import * as timeline from "../wire/timeline.js";
+import { Outbox } from "./outbox.js";
+
+/** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
+/** @typedef {import("../wire/frames.js").WelcomeFrame} WelcomeFrame */
+/** @typedef {import("../wire/frames.js").Summary} Summary */
+/** @typedef {import("../wire/connection.js").ConnectionState} ConnectionState */
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {{type: string, id: string, conversation: string | null} & Record<string, unknown>} Action */
+
+const TYPING_LASTS_MS = 6_000;
+const RETRY_MS = 3_000;
+
+/**
+ * Events: `change` (anything shown may differ) and `refused` (detail: the code of a refusal that belongs to no message).
+ */
+export class Chat extends EventTarget {
+  line = timeline.empty("");
+  /** @type {ConnectionState} */
+  connection = "closed";
+  /** @type {number | null} */
+  code = null;
+  welcomed = false;
+  assistant = true;
+  contact = false;
+  /** @type {string | null} */
+  contactRefused = null;
+  /** @type {Summary[] | null} */
+  earlier = null;
+  loadingOlder = false;
+  customer = "";
+  name = "";
+  #session;
+  #outbox;
+  #socket;
+  #catchUp;
+  #locale;
+  /** Actions other than texts that the server has not answered. @type {Map<string, Action>} */
+  #actions = new Map();
+  #startsAnew = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #typingTimer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #retryTimer;
+
+  /**
+   * @param {object} options
+   * @param {string} options.url
+   * @param {Session} options.session
+   * @param {import("./storage.js").Keep} options.keep
+   * @param {() => string} options.locale
+   */
+  constructor({ url, session, keep, locale }) {
+    super();
+    this.#session = session;
+    this.#locale = locale;
+    this.#outbox = new Outbox(keep);
+    this.#socket = new Connection({ url, hello: (fresh) => this.#hello(fresh) });
+    this.#socket.addEventListener("frame", (event) => this.#receive(/** @type {CustomEvent<ServerFrame>} */ (event).detail));
+    this.#socket.addEventListener("state", (event) => this.#connected(/** @type {CustomEvent} */ (event).detail));
+    this.#catchUp = new CatchUp(() => this.line, (frame) => this.#socket.send(frame));
+    this.#showUnsent("", "");
+  }
+
+  // -------------------------------------------------------------- what a customer can do
+
+  open() {
+    this.#socket.open();
+  }
+
+  /** @param {string} text */
+  say(text) {
+    const letter = {
+      id: crypto.randomUUID(), text, at: Date.now(), who: this.#session.who, error: null,
+      customer: this.welcomed ? this.customer : null, conversation: this.welcomed ? this.line.id : null,
+    };
+    const kept = this.#outbox.add(letter);
+    this.#set(timeline.compose(this.line, letter));
+    if (kept) this.#post(letter);
+    else this.#set(timeline.failed(this.line, letter.id, "unavailable"));
+  }
+
+  /** @param {string} id */
+  retry(id) {
+    const letter = this.#outbox.all().find((one) => one.id === id);
+    if (letter === undefined) return;
+    this.#outbox.change(id, { error: null });
+    this.#set(timeline.retry(this.line, id));
+    this.#post(letter);
+  }
+
+  /** @param {string} id */
+  discard(id) {
+    this.#outbox.remove(id);
+    this.#set(timeline.discard(this.line, id));
+  }
+
+  /** Ends the running answer, keeping what was painted. @param {number} painted  UTF-16 code units */
+  stop(painted) {
+    const { live } = this.line;
+    if (live) this.#socket.send({ type: "turn.stop", conversation: this.line.id, turn: live.turn, painted });
+  }
+
+  askForHuman() {
+    if ([...this.#actions.values()].some((action) => action.type === "handoff.request")) return;
+    this.#act({ type: "handoff.request" });
+  }
+
+  get asking() {
+    return [...this.#actions.values()].some((action) => action.type === "handoff.request");
+  }
+
+  /** @param {string} email */
+  leaveContact(email) {
+    this.contactRefused = null;
+    this.#act({ type: "contact.leave", email });
+  }
+
+  get leavingContact() {
+    return [...this.#actions.values()].some((action) => action.type === "contact.leave");
+  }
+
+  /** @returns {boolean} false without a connection: nothing was asked */
+  startNew() {
+    return this.#switch({ type: "conversation.new" });
+  }
+
+  /** @param {string} conversation */
+  show(conversation) {
+    return this.#switch({ type: "conversation.open", conversation });
+  }
+
+  listEarlier() {
+    this.earlier = null;
+    this.#changed();
+    return this.#socket.send({ type: "conversation.list" });
+  }
+
+  loadOlder() {
+    if (this.loadingOlder || !this.line.earlier || this.line.oldest === null) return;
+    this.loadingOlder = this.#socket.send({ type: "history.fetch", conversation: this.line.id, before: this.line.oldest });
+  }
+
+  /** The whole conversation, for a transcript. Resolves with what there is where the line is lost on the way. */
+  async loadAll() {
+    while (this.line.earlier && this.connection === "open") {
+      this.loadOlder();
+      await new Promise((resolve) => this.addEventListener("change", resolve, { once: true }));
+    }
+  }
+
+  /** @param {boolean} on */
+  typing(on) {
+    if (this.welcomed) this.#socket.send({ type: "typing.set", conversation: this.line.id, on });
+  }
+
+  /** The page says who its customer is. @param {string} identity */
+  identify(identity) {
+    const same = this.#session.who !== "" && identity !== "" && whoOf(this.#session, identity) === this.#session.who;
+    this.#session.identity = identity;
+    if (!same) this.#begin();
+  }
+
+  logout() {
+    this.#session.forget();
+    this.#outbox.clear();
+    this.#begin();
+  }
+
+  /** A hello in the language now chosen. */
+  relocate() {
+    if (this.connection !== "closed") this.#socket.restart();
+  }
+
+  // -------------------------------------------------------------- the line
+
+  /** @param {boolean} fresh */
+  async #hello(fresh) {
+    const credentials = await this.#session.credentials(fresh);
+    const { id, epoch, seq } = this.line;
+    const resumes = epoch !== null && !this.#startsAnew;
+    return {
+      type: "hello", ...credentials, locale: this.#locale(),
+      ...(resumes ? { conversation: id, epoch, seq } : {}),
+    };
+  }
+
+  /** Forgets the conversation shown and says hello as whoever is here now. */
+  #begin() {
+    this.welcomed = false;
+    this.customer = this.name = "";
+    this.contact = false;
+    this.earlier = null;
+    this.#actions.clear();
+    this.#set(timeline.empty(""));
+    if (this.connection !== "closed") this.#socket.restart();
+  }
+
+  /** @param {{state: ConnectionState, code: number | null}} detail */
+  #connected({ state, code }) {
+    this.connection = state;
+    this.code = code;
+    this.loadingOlder = false;
+    if (state !== "open") this.#catchUp.stop();
+    this.#changed();
+  }
+
+  /** @param {ServerFrame} frame */
+  #receive(frame) {
+    switch (frame.type) {
+      case "welcome": return this.#welcome(frame);
+      case "conversations":
+        this.earlier = frame.items;
+        return this.#changed();
+      case "refused": return this.#refuse(frame);
+      case "ack":
+        this.#outbox.remove(frame.id);
+        this.#answered(frame.id);
+        break;
+      case "history":
+        if (frame.before !== null) this.loadingOlder = false;
+        break;
+      case "typing": this.#expectSilence(); break;
+      case "event": this.#hear(frame); break;
+      default:
+    }
+    this.#set(timeline.reduce(this.line, frame));
+  }
+
+  /** @param {WelcomeFrame} frame */
+  #welcome(frame) {
+    const anew = this.#startsAnew || frame.conversation !== this.line.id || frame.customer !== this.customer;
+    this.#startsAnew = false;
+    this.welcomed = true;
+    this.customer = frame.customer;
+    this.name = frame.name;
+    this.assistant = frame.assistant;
+    this.contact = frame.contact;
+    if (anew) this.line = timeline.empty(frame.conversation);
+    this.line = timeline.reduce(this.line, frame);
+    this.#showUnsent(frame.conversation, frame.customer);
+    for (const action of this.#actions.values()) this.#deliver(action);
+    this.#set(this.line);
+  }
+
+  /** Puts unsent texts where they belong and sends them (again). @param {string} conversation @param {string} customer */
+  #showUnsent(conversation, customer) {
+    const { who } = this.#session;
+    const letters = this.welcomed
+      ? this.#outbox.claim({ customer, who, conversation })
+      : this.#outbox.all().filter((letter) => letter.customer === null && letter.who === who);
+    for (const letter of letters) {
+      if ((letter.conversation ?? conversation) === conversation) {
+        this.line = timeline.compose(this.line, letter);
+        if (letter.error !== null) this.line = timeline.failed(this.line, letter.id, letter.error);
+      }
+      const stored = this.line.items.some((item) => item.kind === "message" && item.message.client_id === letter.id);
+      if (stored) this.#outbox.remove(letter.id);
+      else if (letter.error === null) this.#post(letter);
+    }
+  }
+
+  /** @param {import("../wire/frames.js").RefusedFrame} frame */
+  #refuse(frame) {
+    if (frame.code === "reload") {
+      this.#startsAnew = true;
+      return void this.#socket.send({ type: "conversation.open", conversation: this.line.id });
+    }
+    const letter = this.#outbox.all().find((one) => one.id === frame.id);
+    if (letter === undefined) return this.#refuseAction(frame);
+    if (frame.code === "slow_down") return this.#postLater((frame.retry_after_s ?? 0) * 1000 || RETRY_MS);
+    this.#outbox.change(letter.id, { error: frame.code });
+    this.#set(timeline.reduce(this.line, frame));
+  }
+
+  /** @param {import("../wire/frames.js").RefusedFrame} frame */
+  #refuseAction(frame) {
+    this.#startsAnew = false;
+    if (frame.id !== null) this.#answered(frame.id);
+    if (frame.of === "contact.leave") this.contactRefused = frame.code;
+    else this.dispatchEvent(new CustomEvent("refused", { detail: frame.code }));
+    this.#changed();
+  }
+
+  /** @param {import("../wire/frames.js").EventFrame} frame */
+  #hear(frame) {
+    if (frame.conversation !== this.line.id) return;
+    if (frame.kind === "contact") this.contact = true;
+    if (frame.message?.client_id) this.#outbox.remove(frame.message.client_id);
+  }
+
+  // -------------------------------------------------------------- sending
+
+  /** @param {import("./outbox.js").Letter} letter */
+  #post({ id, conversation, text }) {
+    if (this.welcomed && conversation !== null) this.#socket.send({ type: "message.send", id, conversation, text });
+  }
+
+  /** @param {number} delay_ms */
+  #postLater(delay_ms) {
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(() => {
+      for (const letter of this.#outbox.all()) {
+        if (letter.customer === this.customer && letter.error === null) this.#post(letter);
+      }
+    }, delay_ms);
+  }
+
+  /** @param {{type: string} & Record<string, unknown>} fields */
+  #act(fields) {
+    const action = { ...fields, id: crypto.randomUUID(), conversation: this.welcomed ? this.line.id : null };
+    this.#actions.set(action.id, action);
+    this.#deliver(action);
+    this.#changed();
+  }
+
+  /** @param {Action} action */
+  #deliver(action) {
+    if (this.welcomed) this.#socket.send({ ...action, conversation: action.conversation ?? this.line.id });
+  }
+
+  /** @param {string} id */
+  #answered(id) {
+    const action = this.#actions.get(id);
+    this.#actions.delete(id);
+    if (action?.type === "contact.leave") this.contact = this.contactRefused === null;
+  }
+
+  /** @param {{type: string} & Record<string, unknown>} frame */
+  #switch(frame) {
+    const asked = this.#socket.send(frame);
+    if (asked) this.#startsAnew = true;
+    return asked;
+  }
+
+  #expectSilence() {
+    clearTimeout(this.#typingTimer);
+    this.#typingTimer = setTimeout(() => this.#set({ ...this.line, typing: null }), TYPING_LASTS_MS);
+  }
+
+  /** @param {timeline.Timeline} line */
+  #set(line) {
+    this.line = line;
+    this.#catchUp.note();
+    this.#changed();
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** @param {Session} session @param {string} identity */
+function whoOf(session, identity) {
+  const before = session.identity;
+  session.identity = identity;
+  const { who } = session;
+  session.identity = before;
+  return who;
+}

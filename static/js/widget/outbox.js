@@ -1,0 +1,67 @@
+// @ts-check
+// Texts that the server has not acknowledged yet. They survive a reload and are sent again by the same id. No DOM.
+
+/** @typedef {import("./storage.js").Keep} Keep */
+/**
+ * `who` is whom the page said it speaks for ("" is a visitor); `customer` and `conversation` are known after a welcome.
+ * @typedef {{id: string, text: string, at: number, who: string, customer: string | null, conversation: string | null,
+ *   error: string | null}} Letter
+ */
+
+const KEY = "outbox";
+const LIMIT = 100;
+
+export class Outbox {
+  #keep;
+
+  /** @param {Keep} keep */
+  constructor(keep) {
+    this.#keep = keep;
+  }
+
+  /** @returns {Letter[]} */
+  all() {
+    const kept = this.#keep.read(KEY);
+    return Array.isArray(kept) ? kept : [];
+  }
+
+  /** @param {Letter} letter @returns {boolean} false when the outbox is full: nothing was kept */
+  add(letter) {
+    const letters = this.all();
+    if (letters.length >= LIMIT) return false;
+    this.#keep.write(KEY, [...letters, letter]);
+    return true;
+  }
+
+  /** @param {string} id */
+  remove(id) {
+    const letters = this.all();
+    if (letters.some((letter) => letter.id === id)) this.#store(letters.filter((letter) => letter.id !== id));
+  }
+
+  /** @param {string} id @param {Partial<Letter>} change */
+  change(id, change) {
+    this.#store(this.all().map((letter) => (letter.id === id ? { ...letter, ...change } : letter)));
+  }
+
+  /**
+   * Letters of this customer; those written before the first welcome become theirs and go to this conversation.
+   * @param {{customer: string, who: string, conversation: string}} welcomed
+   */
+  claim({ customer, who, conversation }) {
+    const letters = this.all().map((letter) => (
+      letter.customer === null && letter.who === who ? { ...letter, customer, conversation } : letter
+    ));
+    this.#store(letters);
+    return letters.filter((letter) => letter.customer === customer);
+  }
+
+  clear() {
+    this.#store([]);
+  }
+
+  /** @param {Letter[]} letters */
+  #store(letters) {
+    this.#keep.write(KEY, letters.length === 0 ? null : letters);
+  }
+}

@@ -1,0 +1,68 @@
+// @ts-check
+// Who we say we are: the visitor's token of this browser, or the token the shop's page gave us. Network only.
+
+/** @typedef {import("./storage.js").Keep} Keep */
+
+const KEY = "visitor";
+const RENEW_BEFORE_MS = 24 * 3600 * 1000;
+
+export class Session {
+  /** The site's signed token of a known customer; empty for a visitor. */
+  identity = "";
+  #site;
+  #keep;
+  #renewIdentity;
+
+  /**
+   * @param {object} options
+   * @param {string} options.site
+   * @param {Keep} options.keep
+   * @param {() => Promise<string>} options.renewIdentity  asks the page for a new token; "" where it has none
+   */
+  constructor({ site, keep, renewIdentity }) {
+    this.#site = site;
+    this.#keep = keep;
+    this.#renewIdentity = renewIdentity;
+  }
+
+  /** Whom the identity names, unverified: only to keep one person's unsent text from another. */
+  get who() {
+    try {
+      const claims = this.identity.split(".")[1] ?? "";
+      return String(JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))).sub ?? "");
+    } catch {
+      return this.identity;
+    }
+  }
+
+  /**
+   * The credentials of a hello. Rejects where the server cannot be asked.
+   * @param {boolean} fresh  the last ones were refused
+   */
+  async credentials(fresh) {
+    if (this.identity !== "" && fresh) this.identity = await this.#renewIdentity();
+    if (this.identity !== "") return { token: "", identity: this.identity };
+    return { token: await this.#visitor(fresh), identity: "" };
+  }
+
+  /** Forgets who was here, so that the next on this machine starts with nothing. */
+  forget() {
+    this.identity = "";
+    this.#keep.write(KEY, null);
+  }
+
+  /** @param {boolean} fresh @returns {Promise<string>} */
+  async #visitor(fresh) {
+    const kept = /** @type {{token: string, expires_at: number} | null} */ (this.#keep.read(KEY));
+    if (kept !== null && !fresh && kept.expires_at - RENEW_BEFORE_MS > Date.now()) return kept.token;
+    const response = await fetch("/api/v1/widget/session", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ site: this.#site, token: kept?.token ?? null }),
+    });
+    if (!response.ok) throw new Error(`the session was refused with ${response.status}`);
+    const { token, expires_at } = await response.json();
+    this.#keep.write(KEY, { token, expires_at });
+    return token;
+  }
+}

@@ -1,0 +1,49 @@
+// @ts-check
+// Who answers now and how the line is, in words. Pure.
+
+/** @typedef {import("./chat.js").Chat} Chat */
+/** @typedef {import("./words.js").Words} Words */
+/** @typedef {{text: string, tone: "quiet" | "warning" | "danger"}} Notice */
+
+const LOGIN_AGAIN = 4401;
+const REPLACED = 4409;
+
+/**
+ * @param {Pick<Chat, "line" | "assistant">} chat
+ * @param {{assistant: string, name: string}} site
+ * @param {Words} words
+ * @returns {import("./header.js").Speaker}
+ */
+export function speaker({ line, assistant }, site, words) {
+  const { owner, status } = line;
+  if (status === "resolved") return { author: owner.kind, name: owner.name || site.name, state: words.say("resolved_short") };
+  switch (owner.kind) {
+    case "agent": return { author: "agent", name: owner.name, state: words.say("state_agent", { name: site.name }) };
+    case "queue": return { author: "queue", name: site.name, state: words.say("state_queue") };
+    case "assistant":
+      return assistant
+        ? { author: "assistant", name: site.assistant, state: words.say("state_assistant") }
+        : { author: "queue", name: site.name, state: words.say("state_people") };
+  }
+}
+
+/**
+ * What to say about the line; null while all is well.
+ * @param {Pick<Chat, "connection" | "code" | "line">} chat @param {boolean} online @param {Words} words
+ * @returns {Notice | null}
+ */
+export function notice({ connection, code, line }, online, words) {
+  if (connection === "open") return null;
+  if (!online) return { text: words.say(line.pending.length > 0 ? "offline_kept" : "offline"), tone: "warning" };
+  switch (connection) {
+    case "connecting": return { text: words.say("connecting"), tone: "quiet" };
+    case "reconnecting": return { text: words.say(line.pending.length > 0 ? "reconnecting_kept" : "reconnecting"), tone: "warning" };
+    case "closed": return code === null || code === 4408 ? null : { text: words.say(ended(code)), tone: "danger" };
+  }
+}
+
+/** @param {number} code */
+function ended(code) {
+  if (code === LOGIN_AGAIN) return "ended_login";
+  return code === REPLACED ? "ended_replaced" : "ended";
+}

@@ -1,0 +1,36 @@
+// @ts-check
+// A conversation as a text file. `transcript` is pure; `download` is not.
+
+import { plain } from "../wire/markdown.js";
+
+/** @typedef {import("./layout.js").ThreadRow} ThreadRow */
+/** @typedef {import("./words.js").Words} Words */
+
+/**
+ * @param {ThreadRow[]} rows
+ * @param {{title: string, words: Words, you: string, now: number}} about
+ */
+export function transcript(rows, { title, words, you, now }) {
+  const lines = [title, ""];
+  for (const row of rows) {
+    if (row.type === "day") lines.push("", `— ${words.day(row.at, now)} —`, "");
+    if (row.type === "system") lines.push(`    ${words.say(row.word, row.values)}`);
+    if (row.type !== "bubble") continue;
+    const mine = row.author === "customer";
+    const text = (mine ? row.text : plain(row.text)).replaceAll("\n", "\n    ");
+    const unsent = row.id === null ? "" : ` (${words.say("not_sent")})`;
+    lines.push(`${words.time(row.at)}  ${mine ? you : row.name}${unsent}`, `    ${text}`);
+    if (row.sources.length > 0) lines.push(`    [${row.sources.map((source) => source.title).join(", ")}]`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** @param {string} name @param {string} text */
+export function download(name, text) {
+  const url = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/plain;charset=utf-8" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
