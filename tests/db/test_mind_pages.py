@@ -29,6 +29,10 @@ def boss(ours: Corner) -> Client:
     return logged_in(ours.admin.user)
 
 
+def rules_version(site: Site) -> int:
+    return Site.objects.get(pk=site.pk).rules_version
+
+
 def url(model: str, name: str, *args: Any) -> str:
     app = {"article": "knowledge", "rule": "rulebook"}[model]
     return reverse(f"admin:{app}_{model}_{name}", args=args)
@@ -52,10 +56,11 @@ def article_form(site: Site, **changes: Any) -> dict[str, Any]:
 
 
 def test_a_rule_saved_in_the_form_acts_and_bumps_the_version(boss: Client, ours: Corner) -> None:
+    before = rules_version(ours.site)
     answer = boss.post(url("rule", "add"), rule_form(ours.site, handoff="on", team=ours.team.pk))
     assert answer.status_code == 302
-    assert Rule.objects.get().team == ours.team
-    assert Site.objects.get(pk=ours.site.pk).rules_version == 2
+    assert Rule.objects.get(name="Refunds").team == ours.team
+    assert rules_version(ours.site) == before + 1
     sample = {"site": ours.site.pk, "text": "hello", "locale": "en", "tier": "gold", "turn_number": "1"}
     tried = boss.get(reverse("admin:rulebook_rule_try_rules"), sample)
     assert "Refunds" in tried.content.decode()
@@ -63,24 +68,25 @@ def test_a_rule_saved_in_the_form_acts_and_bumps_the_version(boss: Client, ours:
 
 
 def test_a_condition_that_cannot_be_read_is_refused_in_the_form(boss: Client, ours: Corner) -> None:
+    before = rules_version(ours.site)
     answer = boss.post(url("rule", "add"), rule_form(ours.site, condition='tier = "gold"'))
     assert answer.status_code == 200
     assert "At character 6: write == to compare" in answer.content.decode()
-    assert not Rule.objects.exists()
-    assert Site.objects.get(pk=ours.site.pk).rules_version == 1
+    assert not Rule.objects.filter(name="Refunds").exists()
+    assert rules_version(ours.site) == before
 
 
 def test_rules_deleted_in_bulk_bump_the_version(boss: Client, ours: Corner) -> None:
-    rule = Rule.objects.create(site=ours.site, name="R", condition="true", tag="t")
-    chosen = {"action": "delete_selected", "_selected_action": [rule.pk], "post": "yes"}
+    before = rules_version(ours.site)
+    chosen = {"action": "delete_selected", "_selected_action": [ours.rule.pk], "post": "yes"}
     assert boss.post(url("rule", "changelist"), chosen).status_code == 302
     assert not Rule.objects.exists()
-    assert Site.objects.get(pk=ours.site.pk).rules_version == 3
+    assert rules_version(ours.site) == before + 1
 
 
 def test_an_article_saved_in_the_form_waits_for_the_worker(boss: Client, ours: Corner) -> None:
     assert boss.post(url("article", "add"), article_form(ours.site)).status_code == 302
-    article = Article.objects.get()
+    article = Article.objects.get(slug="care")
     assert (article.revision, article.ingested_revision) == (1, 0)
     page = boss.get(url("article", "change", article.pk)).content.decode()
     assert "Waiting for the worker" in page
@@ -108,15 +114,15 @@ def test_nobody_reaches_another_workspace(boss: Client, ours: Corner, model: str
     theirs = corner("theirs")
     row: Article | Rule
     if model == "article":
-        row = Article.objects.create(site=theirs.site, slug="secret", title="Secret", body="x")
-        form, tried, field = article_form(theirs.site), "admin:knowledge_article_try_search", "question"
+        row, form = theirs.article, article_form(theirs.site)
+        tried, field = "admin:knowledge_article_try_search", "question"
     else:
-        row = Rule.objects.create(site=theirs.site, name="Secret", condition="true", tag="t")
-        form, tried, field = rule_form(theirs.site), "admin:rulebook_rule_try_rules", "text"
-    assert "Secret" not in boss.get(url(model, "changelist")).content.decode()
+        row, form = theirs.rule, rule_form(theirs.site)
+        tried, field = "admin:rulebook_rule_try_rules", "text"
+    assert str(row) not in boss.get(url(model, "changelist")).content.decode()
     assert boss.get(url(model, "change", row.pk)).status_code == 404
     assert boss.post(url(model, "add"), form).status_code == 200
-    assert type(row).objects.count() == 1
+    assert type(row).objects.filter(site=theirs.site).count() == 1
     answer = boss.get(reverse(tried), {"site": theirs.site.pk, field: "Secret"})
     assert "Select a valid choice" in answer.content.decode()
     for agent in (ours.agent, theirs.agent):
