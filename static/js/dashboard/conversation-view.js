@@ -201,7 +201,7 @@ export class ConversationView extends HTMLElement {
     this.#instead.dataset.says = says;
     this.#instead.replaceChildren();
     if (says === "none") this.#instead.append(noConversation(words));
-    else if (says === "loading") this.#instead.append(bones(words.t("conversation.loading"), 9));
+    else if (says === "loading") this.#instead.append(bones(words.t("conversation.loading"), 4));
     else if (says.startsWith("failed")) {
       const text = words.t(says.endsWith("not_found") ? "conversation.not_found" : "conversation.failed");
       const again = button({ label: words.t("conversation.retry") }, () => emit(this, "watch-again"));

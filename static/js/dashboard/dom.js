@@ -122,11 +122,11 @@ export function blank(iconName, title, body, action) {
 }
 
 /**
- * Placeholder lines, which stay away for the first 200 ms.
+ * Placeholder rows of a picture and two lines.
  * @param {string} label
  * @param {number} count
  */
 export function bones(label, count) {
-  const lines = Array.from({ length: count }, () => h("span", { class: "bone" }));
-  return h("div", { class: "bones", role: "status", "aria-label": label }, ...lines);
+  const rows = Array.from({ length: count }, () => h("span", { class: "bone" }, h("i"), h("b"), h("b")));
+  return h("div", { class: "bones", role: "status", "aria-label": label }, ...rows);
 }

@@ -23,6 +23,8 @@ export class MessageThread extends HTMLElement {
   #nodes = new Map();
   /** @type {string|null} */
   #shown = null;
+  /** The first place that is shown and has older ones before it. @type {number|null} */
+  #oldest = null;
   #asked = 0;
   #earlier = h("li", { class: "thread-start" });
 
@@ -39,6 +41,7 @@ export class MessageThread extends HTMLElement {
    */
   paint(view, room) {
     const anew = this.#shown !== room.id;
+    if (view.desk.state.link.state !== "open") this.#asked = 0; // the answer will not come
     if (anew) this.#start(view, room.id);
     const atEnd = anew || this.#atEnd();
     const { scrollHeight, scrollTop } = this.#scroller;
@@ -78,7 +81,7 @@ export class MessageThread extends HTMLElement {
       known.message.paint(view, line);
       return known.node;
     }
-    if (known && line.kind !== "row") return known.node;
+    if (known && !known.message && sameLine(known.line, line)) return known.node;
     const message = line.kind === "row" && isSaid(line) ? new MessageNode(this) : null;
     message?.paint(view, /** @type {Extract<Line, { kind: "row" }>} */ (line));
     const node = message?.element ?? systemLine(view, line);
@@ -98,42 +101,31 @@ export class MessageThread extends HTMLElement {
    */
   #paintStart({ words }, room) {
     const { earlier, oldest, items, live, pending } = room.timeline;
-    const says = earlier
-      ? `earlier ${this.#asked === oldest}`
-      : items.length === 0 && !live && pending.length === 0
-        ? "empty"
-        : "beginning";
+    this.#oldest = earlier ? oldest : null;
+    const asked = this.#asked === oldest;
+    const empty = items.length === 0 && live === null && pending.length === 0;
+    const says = earlier ? (asked ? "loading_earlier" : "earlier") : empty ? "empty" : "beginning";
     if (this.#earlier.dataset.says === says) return this.#earlier;
     this.#earlier.dataset.says = says;
-    if (earlier)
-      this.#earlier.replaceChildren(
-        button(
-          {
-            label: words.t(this.#asked === oldest ? "conversation.loading_earlier" : "conversation.earlier"),
-            className: "quiet",
-            icon: "arrowUp",
-          },
-          () => this.#ask(oldest),
-        ),
-      );
-    else this.#earlier.replaceChildren(h("p", { class: "quiet-note" }, words.t(`conversation.${says}`)));
-    this.#oldest = earlier ? oldest : null;
+    const text = words.t(`conversation.${says}`);
+    this.#earlier.replaceChildren(
+      earlier
+        ? button({ label: text, className: "quiet", icon: "arrowUp" }, () => this.#ask())
+        : h("p", { class: "quiet-note" }, text),
+    );
     return this.#earlier;
   }
 
-  /** @type {number|null} */
-  #oldest = null;
-
-  /** Asks once for each older page. @param {number|null} oldest */
-  #ask(oldest) {
-    if (oldest === null || this.#asked === oldest) return;
-    this.#asked = oldest;
+  /** Asks once for each older page. */
+  #ask() {
+    if (this.#oldest === null || this.#asked === this.#oldest) return;
+    this.#asked = this.#oldest;
     emit(this, "earlier");
   }
 
   #scrolled() {
     if (this.#atEnd()) this.#toEnd.hidden = true;
-    if (this.#scroller.scrollTop < NEAR_START_PX) this.#ask(this.#oldest);
+    if (this.#scroller.scrollTop < NEAR_START_PX) this.#ask();
   }
 
   #atEnd() {
@@ -153,6 +145,15 @@ export class MessageThread extends HTMLElement {
     this.#toEnd.hidden = true;
     this.#scroller.focus();
   }
+}
+
+/**
+ * Whether a line of the system says what it said before.
+ * @param {Line} a
+ * @param {Line} b
+ */
+function sameLine(a, b) {
+  return a.kind === "row" && b.kind === "row" ? a.row === b.row : a.kind === b.kind;
 }
 
 /** @param {Extract<Line, { kind: "row" }>} line */
