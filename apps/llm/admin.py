@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
@@ -20,7 +23,7 @@ from apps.accounts.fields import WriteOnlyField, WriteOnlyForm
 from apps.accounts.models import bump
 from apps.accounts.staff import ReadOnlyAdmin, ScopedAdmin
 from apps.llm import records
-from apps.llm.advice import advice, banners
+from apps.llm.advice import advice, banners, in_short
 from apps.llm.models import DailySpend, ModelEndpoint
 from apps.llm.probe import probe
 
@@ -37,6 +40,10 @@ class ModelEndpointForm(WriteOnlyForm):
             "site", "name", "enabled", "priority", "provider", "dialect", "base_url", "api_key", "model", "http2",
             "max_concurrent", "max_output_tokens", "price_in", "price_out", "extra_body",
         )  # fmt: skip
+        labels = {
+            "base_url": _("Address"), "max_output_tokens": _("Tokens of an answer"), "extra_body": _("More fields"),
+            "max_concurrent": _("Answers at a time"), "price_in": _("Price, prompt"), "price_out": _("Price, answer"),
+        }  # fmt: skip
 
     def clean_base_url(self) -> str:
         url: str = self.cleaned_data["base_url"]
@@ -63,18 +70,18 @@ class ModelEndpointAdmin(ScopedAdmin):
 
     workspace_path = "site__workspace_id"
     form = ModelEndpointForm
-    list_display = ("name", "site", "model", "priority", "enabled", "state", "key_stored")
+    list_display = ("name", "site", "model", "priority", "enabled", "state")
     list_filter = ("site", "enabled")
     list_select_related = ("site",)
     search_fields = ("name", "model")
     list_before_template = "admin/endpoint_banners.html"
     change_form_outer_before_template = "admin/endpoint_banners.html"
     actions_submit_line = ("test_connection",)
-    readonly_fields = ("state", "last_ok_at", "last_error_at")
+    readonly_fields = ("state_in_words",)
     fieldsets = (
         (
             None,
-            {"fields": (("site", "name"), ("enabled", "priority"), ("state", "last_ok_at", "last_error_at"))},
+            {"fields": (("site", "name"), ("enabled", "priority"), "state_in_words")},
         ),
         (_("Server"), {"fields": ("base_url", "api_key", "model", ("provider", "dialect"))}),
         (
@@ -157,15 +164,21 @@ class ModelEndpointAdmin(ScopedAdmin):
 
     @display(description=_("State"), label={"ok": "success", "failing": "danger", "new": ""})
     def state(self, endpoint: ModelEndpoint) -> tuple[str, str]:
-        if endpoint.last_error_at and (
-            not endpoint.last_ok_at or endpoint.last_ok_at < endpoint.last_error_at
-        ):
-            return "failing", endpoint.last_error_kind
+        if endpoint.failing:
+            return "failing", in_short(endpoint.last_error_kind)
         return ("ok", gettext("Answers")) if endpoint.last_ok_at else ("new", gettext("Not asked yet"))
 
-    @display(description=_("API key"), boolean=True)
-    def key_stored(self, endpoint: ModelEndpoint) -> bool:
-        return bool(endpoint.api_key)
+    @display(description=_("State"))
+    def state_in_words(self, endpoint: ModelEndpoint) -> str:
+        if endpoint.failing:
+            return f"{advice(endpoint.last_error_kind)} ({_when(endpoint.last_error_at)})"
+        if endpoint.last_ok_at:
+            return gettext("Answers; last noted %(when)s.") % {"when": _when(endpoint.last_ok_at)}
+        return gettext("Not asked yet")
+
+
+def _when(moment: dt.datetime | None) -> str:
+    return date_format(timezone.localtime(moment), "SHORT_DATETIME_FORMAT") if moment else ""
 
 
 @admin.register(DailySpend)

@@ -40,6 +40,17 @@ def advice(label: str) -> str:
     return str(_ADVICE.get(label, _("It failed for an unknown reason: see the log.")))
 
 
+_SHORT = {
+    "auth": _("Key refused"), "quota": _("No credit"), "tls": _("Certificate"), "connect": _("No connection"),
+    "rate_limited": _("Rate limited"), "refused": _("Request refused"),
+}  # fmt: skip
+
+
+def in_short(label: str) -> str:
+    """Two words for a list."""
+    return str(_SHORT.get(label, _("Failing")))
+
+
 @dataclass(frozen=True, slots=True)
 class Banner:
     """A warning on top of a page, in the form the entry page shows."""

@@ -116,11 +116,16 @@ class ModelEndpoint(models.Model):
         return f"{self.name} ({self.model})"
 
     @property
-    def needs_admin(self) -> bool:
-        """Whether the last thing heard from it is a failure that only an administrator can mend."""
-        if self.last_error_kind not in NEEDS_ADMIN or self.last_error_at is None:
+    def failing(self) -> bool:
+        """Whether the last thing heard from it is a failure."""
+        if self.last_error_at is None:
             return False
         return self.last_ok_at is None or self.last_ok_at < self.last_error_at
+
+    @property
+    def needs_admin(self) -> bool:
+        """Whether it fails in a way that only an administrator can mend."""
+        return self.failing and self.last_error_kind in NEEDS_ADMIN
 
     @staticmethod
     def ailing() -> models.QuerySet[ModelEndpoint]:

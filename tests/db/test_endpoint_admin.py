@@ -31,7 +31,11 @@ BUTTON = "llm_modelendpoint_test_connection"
 
 @pytest.fixture
 def ours() -> Corner:
-    return corner("ours")
+    """With no endpoint and no spend but those of the test."""
+    world = corner("ours")
+    world.endpoint.delete()
+    world.spend.delete()
+    return world
 
 
 @pytest.fixture
