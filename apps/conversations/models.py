@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Agent, Site, Team, Workspace
 from apps.customers.models import Customer
@@ -15,36 +16,43 @@ from apps.stores.ids import new_id
 
 class Conversation(models.Model):
     class Status(models.TextChoices):
-        OPEN = "open", "Open"
-        RESOLVED = "resolved", "Resolved"
+        OPEN = "open", _("Open")
+        RESOLVED = "resolved", _("Resolved")
 
     class Owner(models.TextChoices):
-        ASSISTANT = "assistant", "Assistant"
-        QUEUE = "queue", "Queue"
-        AGENT = "agent", "Agent"
+        ASSISTANT = "assistant", _("Assistant")
+        QUEUE = "queue", _("Queue")
+        AGENT = "agent", _("Agent")
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    site = models.ForeignKey(Site, on_delete=models.CASCADE)
-    customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="conversations")
-    locale = models.CharField(max_length=16, default="en")
+    workspace = models.ForeignKey(Workspace, verbose_name=_("workspace"), on_delete=models.CASCADE)
+    site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.CASCADE)
+    customer = models.ForeignKey(
+        Customer, verbose_name=_("customer"), on_delete=models.CASCADE, related_name="conversations"
+    )
+    locale = models.CharField(_("language"), max_length=16, default="en")
     # Names this numbering: a client whose epoch differs reloads instead of resuming.
     epoch = models.CharField(max_length=20, default=new_id, editable=False)
     last_seq = models.PositiveBigIntegerField(default=0)
-    status = models.CharField(max_length=8, choices=Status.choices, default=Status.OPEN)
-    owner_kind = models.CharField(max_length=9, choices=Owner.choices, default=Owner.ASSISTANT)
+    status = models.CharField(_("status"), max_length=8, choices=Status.choices, default=Status.OPEN)
+    owner_kind = models.CharField(_("owner"), max_length=9, choices=Owner.choices, default=Owner.ASSISTANT)
     owner_agent = models.ForeignKey(
-        Agent, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations"
+        Agent,
+        verbose_name=_("agent"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="conversations",
     )
     owner_version = models.PositiveBigIntegerField(default=0)
     owner_reason = models.CharField(max_length=16, blank=True)
-    team = models.ForeignKey(Team, on_delete=models.SET_NULL, null=True, blank=True)
-    waiting_since = models.DateTimeField(null=True, blank=True)
-    contact_email = models.EmailField(blank=True)
-    last_line = models.CharField(max_length=160, blank=True)
+    team = models.ForeignKey(Team, verbose_name=_("team"), on_delete=models.SET_NULL, null=True, blank=True)
+    waiting_since = models.DateTimeField(_("waiting since"), null=True, blank=True)
+    contact_email = models.EmailField(_("address left"), blank=True)
+    last_line = models.CharField(_("last line"), max_length=160, blank=True)
     last_author = models.CharField(max_length=9, blank=True)
-    last_at = models.DateTimeField(auto_now_add=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    last_at = models.DateTimeField(_("last message"), auto_now_add=True)
+    created_at = models.DateTimeField(_("begun"), auto_now_add=True)
     # The one live turn. The fence is minted here and only grows; a write with an older fence is refused.
     turn = models.CharField(max_length=20, blank=True)
     turn_part = models.PositiveIntegerField(default=0)
@@ -54,6 +62,8 @@ class Conversation(models.Model):
     fence = models.PositiveBigIntegerField(default=0)
 
     class Meta:
+        verbose_name = _("conversation")
+        verbose_name_plural = _("conversations")
         indexes = [
             models.Index(fields=["workspace", "status", "-last_at"], name="inbox_order"),
             models.Index(fields=["customer", "-last_at"], name="customers_conversations"),
@@ -76,21 +86,25 @@ class Message(models.Model):
     """A message as it stands now. `place` is where it is shown: its own number, or its turn's."""
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
+    conversation = models.ForeignKey(
+        Conversation, verbose_name=_("conversation"), on_delete=models.CASCADE, related_name="messages"
+    )
     place = models.PositiveBigIntegerField()
-    author = models.CharField(max_length=9)  # customer | assistant | agent
-    author_name = models.CharField(max_length=120, blank=True)
+    author = models.CharField(_("author"), max_length=9)  # customer | assistant | agent
+    author_name = models.CharField(_("name"), max_length=120, blank=True)
     # Who named it: "customer:<id>" or "agent:<id>"; empty for the assistant.
     sender = models.CharField(max_length=32, blank=True)
     client_id = models.CharField(max_length=64, blank=True)
-    text = models.TextField()
-    state = models.CharField(max_length=12, default="complete")
-    sources = models.JSONField(default=list)
+    text = models.TextField(_("text"))
+    state = models.CharField(_("state"), max_length=12, default="complete")
+    sources = models.JSONField(_("sources"), default=list)
     turn = models.CharField(max_length=20, blank=True)
     part = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField()
+    created_at = models.DateTimeField(_("written"))
 
     class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
         constraints = [
             models.UniqueConstraint(fields=["conversation", "place"], name="one_message_a_place"),
             models.UniqueConstraint(
@@ -130,13 +144,17 @@ class OutboxItem(models.Model):
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
-    kind = models.CharField(max_length=32)
+    kind = models.CharField(_("kind"), max_length=32)
     payload = models.JSONField(default=dict)
-    due_at = models.DateTimeField(db_index=True)
-    attempts = models.PositiveIntegerField(default=0)
-    done_at = models.DateTimeField(null=True, blank=True)
-    failure = models.CharField(max_length=300, blank=True)
-    created_at = models.DateTimeField()
+    due_at = models.DateTimeField(_("due"), db_index=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    done_at = models.DateTimeField(_("done"), null=True, blank=True)
+    failure = models.CharField(_("failure"), max_length=300, blank=True)
+    created_at = models.DateTimeField(_("made"))
+
+    class Meta:
+        verbose_name = _("outbox item")
+        verbose_name_plural = _("outbox items")
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"

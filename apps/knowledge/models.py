@@ -7,6 +7,7 @@ from typing import Any
 from django.core.validators import MaxLengthValidator
 from django.db import models
 from django.db.models import F
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Site
 
@@ -23,19 +24,28 @@ class Article(models.Model):
         ENGLISH = "en", "English"
         CHINESE = "zh", "简体中文"
 
-    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="articles")
-    slug = models.SlugField(max_length=80, help_text="The same in every language of this article.")
-    locale = models.CharField(max_length=16, choices=Locale.choices, default=Locale.ENGLISH)
-    title = models.CharField(max_length=160)
+    site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.CASCADE, related_name="articles")
+    slug = models.SlugField(
+        _("slug"), max_length=80, help_text=_("The same in every language of this article.")
+    )
+    locale = models.CharField(_("language"), max_length=16, choices=Locale.choices, default=Locale.ENGLISH)
+    title = models.CharField(_("title"), max_length=160)
     body = models.TextField(
+        _("text"),
         validators=[MaxLengthValidator(MAX_BODY_CHARACTERS)],
-        help_text="Markdown. The assistant quotes section by section: give each question a heading of its own.",
+        help_text=_(
+            "Markdown. The assistant quotes section by section: give each question a heading of its own."
+        ),
     )
     url = models.URLField(
-        blank=True, help_text="Where customers can read it, if it is also published on your site."
+        _("address"),
+        blank=True,
+        help_text=_("Where customers can read it, if it is also published on your site."),
     )
-    published = models.BooleanField(default=True, help_text="Only published articles are searched.")
-    updated_at = models.DateTimeField(auto_now=True)
+    published = models.BooleanField(
+        _("published"), default=True, help_text=_("Only published articles are searched.")
+    )
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
     revision = models.PositiveBigIntegerField(default=0, editable=False)
     ingested_revision = models.PositiveBigIntegerField(default=0, editable=False)
     ingest_failures = models.PositiveIntegerField(default=0, editable=False)
@@ -43,6 +53,8 @@ class Article(models.Model):
     ingest_after = models.DateTimeField(null=True, editable=False)
 
     class Meta:
+        verbose_name = _("article")
+        verbose_name_plural = _("articles")
         constraints = [
             models.UniqueConstraint(fields=["site", "locale", "slug"], name="one_article_a_slug_and_locale"),
         ]
@@ -68,7 +80,7 @@ class Chunk(models.Model):
     heading = models.CharField(max_length=500, blank=True)
     text = models.TextField()
     embedding = models.BinaryField(blank=True)
-    model = models.CharField(max_length=64, blank=True, help_text="Which model made the embedding.")
+    model = models.CharField(max_length=64, blank=True, help_text=_("Which model made the embedding."))
     # Of model and text: an unchanged passage keeps its embedding.
     digest = models.CharField(max_length=32)
 

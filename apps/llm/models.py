@@ -43,10 +43,15 @@ class ModelEndpoint(models.Model):
         CHAT_COMPLETIONS = "chat_completions", _("Chat Completions (OpenAI-compatible)")
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
-    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="model_endpoints")
-    name = models.CharField(max_length=60)
-    provider = models.CharField(max_length=24, choices=Provider.choices, default=Provider.CHAT_COMPLETIONS)
+    site = models.ForeignKey(
+        Site, verbose_name=_("site"), on_delete=models.CASCADE, related_name="model_endpoints"
+    )
+    name = models.CharField(_("name"), max_length=60)
+    provider = models.CharField(
+        _("provider"), max_length=24, choices=Provider.choices, default=Provider.CHAT_COMPLETIONS
+    )
     dialect = models.CharField(
+        _("dialect"),
         max_length=16,
         choices=CHOICES,
         default="auto",
@@ -55,12 +60,13 @@ class ModelEndpoint(models.Model):
         ),
     )
     base_url = models.CharField(
+        _("address"),
         max_length=300,
         validators=[validate_base_url],
         help_text=_("Up to /v1, for example https://api.openai.com/v1."),
     )
-    api_key = SealedText(blank=True)
-    model = models.CharField(max_length=120)
+    api_key = SealedText(_("API key"), blank=True)
+    model = models.CharField(_("model"), max_length=120)
     http2 = models.BooleanField(
         "HTTP/2",
         default=False,
@@ -68,17 +74,23 @@ class ModelEndpoint(models.Model):
             "One connection for many answers. A stopped answer is not reset: the server goes on, and bills, to its end."
         ),
     )
-    priority = models.PositiveSmallIntegerField(default=10, help_text=_("The lowest number is asked first."))
-    enabled = models.BooleanField(default=True)
+    priority = models.PositiveSmallIntegerField(
+        _("priority"), default=10, help_text=_("The lowest number is asked first.")
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
     max_concurrent = models.PositiveSmallIntegerField(
+        _("answers at a time"),
         default=100,
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
         help_text=_(
             "Answers at a time from each web process; more wait shortly, then the next endpoint is asked."
         ),
     )
-    max_output_tokens = models.PositiveIntegerField(default=700, validators=[MinValueValidator(16)])
+    max_output_tokens = models.PositiveIntegerField(
+        _("longest answer, tokens"), default=700, validators=[MinValueValidator(16)]
+    )
     price_in = models.DecimalField(
+        _("price in"),
         max_digits=10,
         decimal_places=4,
         default=Decimal(0),
@@ -86,6 +98,7 @@ class ModelEndpoint(models.Model):
         help_text=_("For a million prompt tokens."),
     )
     price_out = models.DecimalField(
+        _("price out"),
         max_digits=10,
         decimal_places=4,
         default=Decimal(0),
@@ -93,17 +106,20 @@ class ModelEndpoint(models.Model):
         help_text=_("For a million tokens of the answer."),
     )
     extra_body = models.JSONField(
+        _("additional fields"),
         default=dict,
         blank=True,
         validators=[validate_extra_body],
         help_text=_('Added to every request, for example {"reasoning_effort": "low"}.'),
     )
     # Written by the line, off the reply path; never a reason to bump the site's version.
-    last_error_kind = models.CharField(max_length=32, blank=True, editable=False)
-    last_error_at = models.DateTimeField(null=True, editable=False)
-    last_ok_at = models.DateTimeField(null=True, editable=False)
+    last_error_kind = models.CharField(_("last failure"), max_length=32, blank=True, editable=False)
+    last_error_at = models.DateTimeField(_("failed"), null=True, editable=False)
+    last_ok_at = models.DateTimeField(_("answered"), null=True, editable=False)
 
     class Meta:
+        verbose_name = _("model endpoint")
+        verbose_name_plural = _("model endpoints")
         ordering = ["site", "priority", "id"]
         constraints = [
             models.UniqueConstraint(fields=["site", "name"], name="one_endpoint_name_a_site"),
@@ -139,15 +155,18 @@ class ModelEndpoint(models.Model):
 class DailySpend(models.Model):
     """What a site's answers cost on one UTC day, over all of its endpoints."""
 
-    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="daily_spend")
-    day = models.DateField()
-    prompt_tokens = models.PositiveBigIntegerField(default=0)
-    completion_tokens = models.PositiveBigIntegerField(default=0)
-    cost = models.DecimalField(max_digits=14, decimal_places=6, default=Decimal(0))
+    site = models.ForeignKey(
+        Site, verbose_name=_("site"), on_delete=models.CASCADE, related_name="daily_spend"
+    )
+    day = models.DateField(_("day"))
+    prompt_tokens = models.PositiveBigIntegerField(_("prompt tokens"), default=0)
+    completion_tokens = models.PositiveBigIntegerField(_("answer tokens"), default=0)
+    cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=6, default=Decimal(0))
 
     class Meta:
+        verbose_name = _("daily spend")
+        verbose_name_plural = _("daily spend")
         ordering = ["-day", "site"]
-        verbose_name_plural = "daily spend"
         constraints = [models.UniqueConstraint(fields=["site", "day"], name="one_spend_row_a_site_and_day")]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Site, Team, bump
 from apps.rulebook.compiler import MAX_CONDITION_CHARACTERS, RefusedCondition, compile_condition
@@ -14,29 +15,41 @@ from apps.rulebook.compiler import MAX_CONDITION_CHARACTERS, RefusedCondition, c
 class Rule(models.Model):
     """Rules apply from the lowest position up: the first reply and the first handover win, the rest adds up."""
 
-    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="rules")
-    name = models.CharField(max_length=80, help_text="Shown in the trace of every turn it acts on.")
-    position = models.PositiveIntegerField(default=100, help_text="Lower numbers come first.")
-    enabled = models.BooleanField(default=True)
+    site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.CASCADE, related_name="rules")
+    name = models.CharField(
+        _("name"), max_length=80, help_text=_("Shown in the trace of every turn it acts on.")
+    )
+    position = models.PositiveIntegerField(
+        _("position"), default=100, help_text=_("Lower numbers come first.")
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
     condition = models.TextField(
+        _("condition"),
         max_length=MAX_CONDITION_CHARACTERS,
         help_text='For example: tier == "gold" && text_lower.contains("refund")',
     )
     reply_en = models.TextField(
-        "reply in English", max_length=2_000, blank=True, help_text="Said instead of the model's answer."
+        _("reply in English"),
+        max_length=2_000,
+        blank=True,
+        help_text=_("Said instead of the model's answer."),
     )
-    reply_zh = models.TextField("reply in Chinese", max_length=2_000, blank=True)
-    handoff = models.BooleanField("hand over to a person", default=False)
+    reply_zh = models.TextField(_("reply in Chinese"), max_length=2_000, blank=True)
+    handoff = models.BooleanField(_("hand over to a person"), default=False)
     # A workspace that is deleted takes both along; a team in use cannot be deleted alone.
-    team = models.ForeignKey(Team, on_delete=models.RESTRICT, null=True, blank=True, related_name="rules")
-    tag = models.CharField(max_length=40, blank=True)
+    team = models.ForeignKey(
+        Team, verbose_name=_("team"), on_delete=models.RESTRICT, null=True, blank=True, related_name="rules"
+    )
+    tag = models.CharField(_("tag"), max_length=40, blank=True)
     instruction = models.TextField(
-        max_length=1_000, blank=True, help_text="Told to the model for this answer."
+        _("instruction"), max_length=1_000, blank=True, help_text=_("Told to the model for this answer.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
+        verbose_name = _("rule")
+        verbose_name_plural = _("rules")
         constraints = [models.UniqueConstraint(fields=["site", "name"], name="one_rule_name_a_site")]
         ordering = ["site", "position", "pk"]
 

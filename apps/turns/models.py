@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Conversation
 
@@ -13,18 +14,22 @@ class Turn(models.Model):
     id = models.BigAutoField(primary_key=True)
     turn = models.CharField(max_length=20)
     part = models.PositiveIntegerField()
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
-    end = models.CharField(max_length=12)
-    endpoint = models.CharField(max_length=80, blank=True)
+    conversation = models.ForeignKey(
+        Conversation, verbose_name=_("conversation"), on_delete=models.CASCADE, related_name="turns"
+    )
+    end = models.CharField(_("end"), max_length=12)
+    endpoint = models.CharField(_("endpoint"), max_length=80, blank=True)
     stages = models.JSONField(default=list)
     marks = models.JSONField(default=dict)
     ttft_ms = models.FloatField(null=True)
     prompt_tokens = models.PositiveIntegerField(null=True)
     cached_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(_("at"), auto_now_add=True)
 
     class Meta:
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
         constraints = [models.UniqueConstraint(fields=["turn", "part"], name="one_row_a_turn_part")]
 
     def __str__(self) -> str:

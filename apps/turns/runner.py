@@ -278,6 +278,7 @@ class Runner:
             self._runtime,
             Record(
                 conversation=self.job.conversation,
+                site=self.job.site.id,
                 turn=self.opened.turn,
                 part=self.opened.part,
                 end=end,
