@@ -129,9 +129,11 @@ def test_a_refused_key_is_a_banner_on_the_entry_the_list_and_its_page_until_it_w
     endpoint.save()
     pages = (reverse("admin:index"), LISTED, change(endpoint))
     for page in pages:
-        assert "The server refuses the key." in boss.get(page).content.decode(), page
+        shown = boss.get(page).content.decode()
+        assert "main does not answer on ours shop." in shown, page
+        assert "The server refuses the key." in shown, page
     stranger = logged_in(corner("theirs").admin.user)
-    assert "The server refuses the key." not in stranger.get(reverse("admin:index")).content.decode()
+    assert "main does not answer" not in stranger.get(reverse("admin:index")).content.decode()
     ModelEndpoint.objects.update(last_ok_at=timezone.now())
     for page in pages:
         assert "The server refuses the key." not in boss.get(page).content.decode(), page
