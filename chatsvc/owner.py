@@ -73,7 +73,8 @@ class ProcessOwner:
             preloader=Preloader(self.spawn),
         )
         self._log.open()
-        await asyncio.gather(runtime.facts.open(), runtime.line.open(), residents.load())
+        await asyncio.gather(runtime.facts.open(), residents.load())
+        await runtime.line.open()  # after the residents, so that their endpoints are warm before the port listens
         self._spawn_services()
 
     def _spawn_services(self) -> None:

@@ -57,6 +57,7 @@ class CustomerSocket(Socket):
             return
         self.who, self.locale = who, hello.locale[:16]
         self.greeted()
+        await self.office.residents.ensure(who.site_id)
         conversation = await self.office.conversation_for(who.customer_id, self.locale, hello.conversation)
         resume = None
         if hello.conversation is not None and hello.epoch is not None and hello.seq is not None:

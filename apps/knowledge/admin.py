@@ -46,9 +46,9 @@ class ArticleAdmin(ScopedAdmin):
     fieldsets = (
         (None, {"fields": (("site", "locale"), ("title", "slug"), "body", ("url", "published"))}),
         (_("Preview"), {"fields": ("preview",)}),
-        (_("What is searched"), {"fields": ("search_state", "passages")}),
+        (_("What is searched"), {"fields": ("search_text", "passages")}),
     )
-    readonly_fields = ("preview", "search_state", "passages")
+    readonly_fields = ("preview", "search_text", "passages")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Article]:
         rows: QuerySet[Article] = super().get_queryset(request)
@@ -71,11 +71,11 @@ class ArticleAdmin(ScopedAdmin):
         label={"ready": "success", "waiting": "warning", "failing": "danger", "off": ""},
     )
     def search_state(self, article: Article) -> tuple[str, str]:
-        if article.ingested_revision == article.revision:
-            return ("ready", gettext("Ready")) if article.published else ("off", gettext("Not searched"))
-        if article.ingest_failures:
-            return "failing", gettext("Failing, tried again soon")
-        return "waiting", gettext("Waiting for the worker")
+        return _search_state(article)
+
+    @display(description=_("Search"))
+    def search_text(self, article: Article) -> str:
+        return _search_state(article)[1]
 
     @display(description=_("Passages"))
     def passage_count(self, article: Any) -> int:
@@ -108,6 +108,14 @@ class ArticleAdmin(ScopedAdmin):
             "found": _found(**form.cleaned_data) if form.is_valid() else (),
         }
         return TemplateResponse(request, "admin/try_search.html", context)
+
+
+def _search_state(article: Article) -> tuple[str, str]:
+    if article.ingested_revision == article.revision:
+        return ("ready", gettext("Ready")) if article.published else ("off", gettext("Not searched"))
+    if article.ingest_failures:
+        return "failing", gettext("Failing, tried again soon")
+    return "waiting", gettext("Waiting for the worker")
 
 
 def _found(site: Site, question: str) -> tuple[Passage, ...]:

@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from apps.accounts.resident import SiteSettings
 from apps.engine.events import Finished
-from apps.llm.spend import add_usage, cap_reached
+from apps.llm.spend import cap_reached
 from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Record:
     conversation: str
-    site: str
     turn: str
     part: int
     end: wire.TurnEnd
@@ -96,5 +95,3 @@ def _store(record: Record) -> None:
             "completion_tokens": usage.completion_tokens if usage else None,
         },
     )
-    if usage is not None and record.finished is not None:
-        add_usage(record.site, record.finished.endpoint, usage)

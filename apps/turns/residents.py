@@ -48,6 +48,11 @@ class Residents:
                 await self._refresh(site, counters)
         self._known = {**versions, **self._stale(versions)}
 
+    async def ensure(self, site: str) -> None:
+        """Loads a site that was made since the last poll."""
+        if site not in self._known:
+            await self.load()
+
     def hurry(self) -> None:
         """Polls now instead of at the next interval."""
         self._hurry.set()

@@ -278,7 +278,6 @@ class Runner:
             self._runtime,
             Record(
                 conversation=self.job.conversation,
-                site=self.job.site.id,
                 turn=self.opened.turn,
                 part=self.opened.part,
                 end=end,

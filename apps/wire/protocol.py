@@ -594,11 +594,16 @@ def clean_text(text: str, frame_id: str | None = None, of: str | None = None) ->
     if len(text) > TEXT_LIMIT_CHARACTERS:
         limit = f"{TEXT_LIMIT_CHARACTERS:,} characters at most; this has {len(text):,}"
         raise FrameError(ErrorCode.TOO_LONG, limit, frame_id, of)
-    if "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text):
+    if _unstorable(text):
         raise FrameError(ErrorCode.BAD_TEXT, "the text holds characters that cannot be stored", frame_id, of)
     if not text.translate(_INVISIBLE).strip():
         raise FrameError(ErrorCode.EMPTY_TEXT, "there is nothing to send", frame_id, of)
     return text.strip()
+
+
+def _unstorable(text: str) -> bool:
+    """NUL, which PostgreSQL refuses, and lone surrogates, which no encoding has."""
+    return "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text)
 
 
 # Zero-width and formatting characters: a text of these alone shows nothing.
@@ -671,7 +676,7 @@ def _explained(text: str, error: Exception) -> FrameError:
     if not isinstance(read, dict) or not isinstance(read.get("type"), str):
         return FrameError(ErrorCode.BAD_FRAME, "the frame is not a JSON object with a type")
     frame_id = read["id"] if isinstance(read.get("id"), str) else None
-    if "surrogate" in str(error) or isinstance(error, UnicodeEncodeError):
+    if any(_unstorable(value) for value in read.values() if isinstance(value, str)):
         unstorable = "the text holds characters that cannot be stored"
         return FrameError(ErrorCode.BAD_TEXT, unstorable, frame_id, read["type"])
     code = ErrorCode.UNKNOWN_TYPE if "$.type" in str(error) else ErrorCode.BAD_FRAME

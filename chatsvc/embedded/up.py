@@ -110,7 +110,7 @@ def _start(checkout: Checkout, supervisor: Supervisor) -> None:
     if checkout.environment.demo:
         shop = ensure_demo_shop(checkout.var_dir)
         supervisor.start(_shop(shop.port, shop.key))
-    _prepare(checkout)
+    _run_to_end(checkout, "chatsvc.embedded.prepare", "Preparing the database and the static files failed")
     supervisor.start(_python("worker", "celery", "-A", "chatsvc", "worker", *_WORKER))
     schedule = str(checkout.var_dir / "beat-schedule")
     supervisor.start(
@@ -119,14 +119,16 @@ def _start(checkout: Checkout, supervisor: Supervisor) -> None:
     web = supervisor.start(_web(checkout.environment))
     if model:
         supervisor.wait_for(model, READY_S)
+        _run_to_end(checkout, "chatsvc.embedded.warm_model", "The local model does not answer")
     supervisor.wait_for(web, READY_S)
 
 
-def _prepare(checkout: Checkout) -> None:
-    log = checkout.var_dir / "log" / "prepare.log"
+def _run_to_end(checkout: Checkout, module: str, failure: str) -> None:
+    """Runs one of our modules to its end. Raises `SetupError` beginning with `failure`, with its log's end."""
+    log = checkout.var_dir / "log" / f"{module.rpartition('.')[2]}.log"
     with log.open("w", encoding="utf-8") as output:
-        done = subprocess.run(
-            [sys.executable, "-m", "chatsvc.embedded.prepare"],
+        done = subprocess.run(  # noqa: S603 - our own modules
+            [sys.executable, "-m", module],
             cwd=BASE_DIR,
             env=checkout.variables(),
             stdin=subprocess.DEVNULL,
@@ -137,9 +139,7 @@ def _prepare(checkout: Checkout) -> None:
         )
     if done.returncode:
         tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
-        raise SetupError(
-            f"Preparing the database and the static files failed. The end of {log}:", "\n".join(tail)
-        )
+        raise SetupError(f"{failure}. The end of {log}:", "\n".join(tail))
 
 
 _WORKER = ("--pool", "prefork", "--concurrency", "2", "-l", "INFO", "--without-gossip", "--without-mingle")

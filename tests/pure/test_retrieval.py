@@ -45,4 +45,4 @@ def test_questions_never_seen_before_are_seldom_answered_wrongly(lantern: Corpus
     found = tally(lantern, list(questions("lantern_questions_unseen", locale)))
     assert len(found.answered_wrong) <= 2
     assert found.ranked_right >= 0.85 * found.answerable
-    assert found.recall >= 0.7
+    assert found.recall >= 0.65

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client import REGISTRY
 from pytest_django import Settings
 
 from apps.accounts.models import Site, Workspace
@@ -506,3 +507,22 @@ async def test_the_builtin_can_be_asked_for(site: Site, upstream: Upstream, one:
         await line.stream(site.pk, asking("talk to a human"), heard, force_builtin=True)
     assert HandoffCall("The customer asked for a person.") in heard.events
     assert upstream.counts().requests == 1  # its warm-up
+
+
+async def test_an_answer_of_the_builtin_is_counted_by_why_it_spoke(
+    site: Site, upstream: Upstream, one: ModelEndpoint
+) -> None:
+    def counted(reason: str) -> float:
+        name = "chatsvc_llm_builtin_answers_total"
+        return REGISTRY.get_sample_value(name, {"reason": reason}) or 0.0
+
+    before = {reason: counted(reason) for reason in ("refused", "resting", "no_endpoint", "forced")}
+    upstream.next(refusal(404, "model_not_found"), refusal(401, "invalid_api_key"))
+    async with opened(site) as line:
+        for _ in range(3):
+            await ask(line, site)
+        await line.stream(site.pk, asking(), Heard(), force_builtin=True)
+        await in_database(ModelEndpoint.objects.update, enabled=False)
+        await in_database(line.refresh, site.pk, 2)
+        await ask(line, site)
+    assert {reason: counted(reason) - before[reason] for reason in before} == dict.fromkeys(before, 1.0)

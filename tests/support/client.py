@@ -40,6 +40,7 @@ class Client:
     async def expect(
         self,
         kind: str,
+        /,
         *,
         where: Callable[[Frame], bool] = lambda _: True,
         deadline_s: float = DEADLINE_S,
@@ -50,24 +51,28 @@ class Client:
         Reads until it comes; other frames stay in the journal for later calls. Raises `AssertionError` when the
         deadline passes or the socket closes first.
         """
+        wanted = f"{kind} {fields or ''}"
+        return await self._first(lambda f: _matches(f, kind, fields, where), wanted, deadline_s)
+
+    async def expect_one_of(self, *kinds: str, deadline_s: float = DEADLINE_S) -> Frame:
+        """The first frame of any of these types that no earlier call has returned. Raises as `expect` does."""
+        return await self._first(lambda f: f["type"] in kinds, " or ".join(kinds), deadline_s)
+
+    async def _first(self, fits: Callable[[Frame], bool], wanted: str, deadline_s: float) -> Frame:
         seen = 0
         try:
             async with asyncio.timeout(deadline_s):
                 while True:
                     for index in range(seen, len(self.journal)):
-                        if index not in self._expected and _matches(self.journal[index], kind, fields, where):
+                        if index not in self._expected and fits(self.journal[index]):
                             self._expected.add(index)
                             return self.journal[index]
                     seen = len(self.journal)
                     await self._read()
         except TimeoutError:
-            raise AssertionError(
-                f"no {kind} {fields or ''} within {deadline_s} s; got {self._kinds()}"
-            ) from None
+            raise AssertionError(f"no {wanted} within {deadline_s} s; got {self._kinds()}") from None
         except ConnectionClosed as closed:
-            raise AssertionError(
-                f"no {kind} {fields or ''} before the close {closed}; got {self._kinds()}"
-            ) from None
+            raise AssertionError(f"no {wanted} before the close {closed}; got {self._kinds()}") from None
 
     async def closed(self, deadline_s: float = DEADLINE_S) -> tuple[int, str]:
         """Reads until the server closes; the code and the reason of the close."""

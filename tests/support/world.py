@@ -1,0 +1,148 @@
+"""A workspace under test: its site, its people, and sockets that have said hello."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client as Browser
+
+from apps.accounts.models import Agent, Site, Team, Workspace, bump
+from apps.customers.identity import issue_visitor_token
+from apps.customers.models import ProfileSource
+from apps.knowledge import demo as articles
+from apps.llm.models import ModelEndpoint
+from apps.stores.ids import new_id
+from tests.fakes.shop.handle import Shop
+from tests.fakes.upstream.handle import Upstream
+from tests.support.client import Client, Frame, connected
+from tests.support.processes import Web
+
+
+@dataclass(slots=True)
+class Open:
+    """A customer's socket on its conversation."""
+
+    client: Client
+    welcome: Frame
+
+    @property
+    def conversation(self) -> str:
+        return str(self.welcome["conversation"])
+
+    async def say(self, text: str, message_id: str | None = None) -> str:
+        """Sends and waits for the acknowledgement; the id."""
+        message_id = message_id or new_id()
+        await self.client.send(
+            {"type": "message.send", "id": message_id, "conversation": self.conversation, "text": text}
+        )
+        await self.client.expect("ack", id=message_id)
+        return message_id
+
+    async def answer(self) -> Frame:
+        """The durable message of the next assistant answer."""
+        event = await self.client.expect(
+            "event", kind="message", where=lambda f: f["message"]["author"] == "assistant"
+        )
+        message: Frame = event["message"]
+        return message
+
+    def shown(self, handle: int) -> str:
+        """The text that the deltas of one live turn have painted."""
+        return "".join(frame["text"] for frame in self.client.received("delta") if frame["handle"] == handle)
+
+
+class World:
+    """One workspace of its own on the deployment's database; synchronous parts run in threads."""
+
+    def __init__(self) -> None:
+        self.workspace = Workspace.objects.create(name="Lantern")
+        self.site = Site.objects.create(workspace=self.workspace, name="Lantern")
+        self.teams = {
+            name: Team.objects.create(workspace=self.workspace, name=name) for name in ("Support", "Returns")
+        }
+
+    # ------------------------------------------------------------ what the site has
+
+    def model(self, upstream: Upstream, **fields: Any) -> None:
+        """Answers come from this model server."""
+        values = {"name": "fake", "base_url": upstream.base_url, "model": "fake-1", "api_key": "key"} | fields
+        ModelEndpoint.objects.create(site=self.site, **values)
+        bump(self.site, "settings_version")
+
+    def shop(self, shop: Shop) -> None:
+        ProfileSource.objects.create(site=self.site, base_url=shop.url, api_key=shop.key)
+
+    def articles(self) -> None:
+        articles.load(self.site)
+
+    # ------------------------------------------------------------ who comes
+
+    def visitor(self) -> str:
+        return issue_visitor_token(self.site.pk)[0]
+
+    def identity(self, subject: str, **claims: Any) -> str:
+        """The token by which the site vouches for a customer."""
+        values = {
+            "sub": subject,
+            "iss": self.site.pk,
+            "exp": int(time.time()) + 600,
+            "name": subject.title(),
+        } | claims
+        return jwt.encode(values, self.site.identity_secret, algorithm="HS256")
+
+    def agent(self, name: str) -> str:
+        """Makes an agent and logs in; the cookie header."""
+        user = User.objects.create(username=f"{name}-{new_id()}")
+        Agent.objects.create(workspace=self.workspace, user=user, name=name)
+        browser = Browser()
+        browser.force_login(user)
+        return f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+    # ------------------------------------------------------------ sockets
+
+    @asynccontextmanager
+    async def customer(
+        self, web: Web, *, token: str = "", identity: str = "", **hello: Any
+    ) -> AsyncIterator[Open]:
+        """A customer's socket that was welcomed."""
+        token = token or (self.visitor() if not identity else "")
+        async with connected(
+            f"{web.ws}/ws/customer", subprotocol=hello.pop("subprotocol", "chatsvc.v1.json")
+        ) as client:
+            await client.send({"type": "hello", "token": token, "identity": identity, "locale": "en"} | hello)
+            yield Open(client, await client.expect("welcome"))
+
+    @asynccontextmanager
+    async def desk(self, web: Web, cookie: str) -> AsyncIterator[Client]:
+        """An agent's socket that was given its inbox."""
+        async with connected(f"{web.ws}/ws/agent", origin=web.origin, cookie=cookie) as client:
+            await client.send({"type": "hello"})
+            await client.expect("inbox")
+            yield client
+
+
+async def made(**parts: Any) -> World:
+    """A new world, made in a thread: `model`, `shop` and `articles` as given."""
+
+    def make() -> World:
+        world = World()
+        for part, value in parts.items():
+            getattr(world, part)(*(() if value is True else (value,)))
+        return world
+
+    return await asyncio.to_thread(make)
+
+
+async def act(client: Client, verb: str, conversation: str, **fields: Any) -> str:
+    """Sends an action with a fresh id; the id."""
+    action = new_id()
+    await client.send({"type": verb, "id": action, "conversation": conversation, **fields})
+    return action
