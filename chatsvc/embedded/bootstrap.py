@@ -99,10 +99,13 @@ def _reason(output: str, name: str) -> str:
 
 
 def _digest(requirements: Path) -> str:
+    return hashlib.sha256(_text_with_included(requirements).encode()).hexdigest()
+
+
+def _text_with_included(requirements: Path) -> str:
     text = requirements.read_text(encoding="utf-8")
-    included = [requirements.parent / name for name in re.findall(r"^-r (\S+)$", text, re.MULTILINE)]
-    parts = [text, *(path.read_text(encoding="utf-8") for path in included)]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    included = re.findall(r"^-[rc] (\S+)$", text, re.MULTILINE)
+    return "\0".join([text, *(_text_with_included(requirements.parent / name) for name in included)])
 
 
 def _answers(code: str) -> str:
