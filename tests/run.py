@@ -20,7 +20,8 @@ from tests.browser.chromium import ensure_chromium
 from tests.services import postgres_server, redis_server
 
 BIN = BASE_DIR / ".venv" / "bin"
-_SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
+_PYTEST_SUMMARY = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s")
+_PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
 _NODE_SUMMARY = re.compile(r"^# (pass|fail|skipped) (\d+)$", re.MULTILINE)
 
 
@@ -49,7 +50,7 @@ def python(*words: str) -> tuple[str, ...]:
 
 
 def pytest(folder: str) -> tuple[str, ...]:
-    return python("pytest", folder, "-q", "--durations=5")
+    return python("pytest", folder, "-q", "--tb=short", "--show-capture=log", "--durations=5")
 
 
 STAGES = (
@@ -63,7 +64,7 @@ STAGES = (
             ("npm", "ci", "--no-audit", "--no-fund"),
             ("npm", "run", "--silent", "types"),
             ("npm", "run", "--silent", "styles"),
-            ("npm", "test", "--silent", "--", "--test-reporter=tap"),
+            ("npm", "test", "--silent"),
         ),
     ),
     Stage("pure", (pytest("tests/pure"),)),
@@ -160,8 +161,8 @@ def _echoed(process: subprocess.Popen[str]) -> Iterator[str]:
 def _count(output: str, outcome: Outcome) -> bool:
     """Adds the tests that pytest or node counted; False when the command is no test runner."""
     counts = [(kind, int(number)) for kind, number in _NODE_SUMMARY.findall(output)]
-    last = output.rstrip().rpartition("\n")[2]
-    counts += [(kind, int(number)) for number, kind in _SUMMARY.findall(last)]
+    if last := _PYTEST_SUMMARY.match(output.rstrip().rpartition("\n")[2]):
+        counts += [(kind, int(number)) for number, kind in _PYTEST_COUNT.findall(last[1])]
     for kind, number in counts:
         if kind.startswith("pass"):
             outcome.passed += number

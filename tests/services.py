@@ -18,7 +18,7 @@ from urllib.parse import quote
 from chatsvc.embedded.processes import tied_to
 from chatsvc.embedded.redis_server import answers, find_redis, redis_command
 
-START_DEADLINE_S = 30.0
+START_DEADLINE_S = 120.0
 
 
 @contextmanager

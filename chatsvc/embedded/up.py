@@ -28,7 +28,7 @@ from chatsvc.environment import BASE_DIR, Environment, SettingError, read_enviro
 WORKING, ASKED, STORES = 2, 1, 0
 DRAIN_S = 2.5
 WORKING_STOP_S, ASKED_STOP_S, STORES_STOP_S = 3.2, 0.8, 0.6
-READY_S = 60.0
+READY_S = 150.0
 
 
 class Stopped(BaseException):

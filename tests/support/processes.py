@@ -17,8 +17,8 @@ from chatsvc.embedded.ports import free_port
 from chatsvc.embedded.processes import tied_to
 from chatsvc.environment import BASE_DIR
 
-START_DEADLINE_S = 60.0
-END_DEADLINE_S = 30.0
+START_DEADLINE_S = 180.0
+END_DEADLINE_S = 60.0
 
 
 class RunningProcess:
@@ -63,11 +63,18 @@ class RunningProcess:
         return self.process.wait(END_DEADLINE_S)
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Raises `AssertionError` with the output when the process ends or the deadline passes first."""
+        """Raises `AssertionError` with its output, and kills it, when it ends or the deadline passes first."""
         until_s = time.monotonic() + START_DEADLINE_S
         while not ready():
-            assert self.running, f"it ended ({self.process.returncode}):\n{self.output()}"
-            assert time.monotonic() < until_s, f"not ready in {START_DEADLINE_S} s:\n{self.output()}"
+            late = time.monotonic() > until_s
+            if late or not self.running:
+                ended = (
+                    f"ended with {self.process.returncode}"
+                    if not late
+                    else f"not ready in {START_DEADLINE_S:g} s"
+                )
+                self.kill()
+                raise AssertionError(f"{self._command[-1]}: {ended}:\n{self.output()}")
             time.sleep(0.05)
 
     def output(self) -> str:
