@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.test import Client
@@ -40,11 +39,15 @@ class Corner:
     conversation: Conversation
     message: Message
     turn: Turn
+    article: Article
+    rule: Rule
+    endpoint: ModelEndpoint
+    spend: DailySpend
 
     def rows(self) -> list[object]:
         return [
             self.workspace, self.site, self.team, self.agent, self.customer, self.source, self.conversation,
-            self.message, self.turn,
+            self.message, self.turn, self.article, self.rule, self.endpoint, self.spend,
         ]  # fmt: skip
 
 
@@ -75,21 +78,19 @@ def corner(name: str) -> Corner:
         turn=f"{name}-turn", part=0, conversation=conversation, end="finished",
         stages=[["receive", 0.0, 1.5], ["model", 1.5, 200.25]], marks={"profile": "warm"}, ttft_ms=120.0,
     )  # fmt: skip
-    return Corner(workspace, site, team, agent, admin, customer, source, conversation, message, turn)
-
-
-def assistant_rows(given: Corner) -> list[Any]:
-    """What its assistant works with: an article, a rule, an endpoint in trouble and a day's spend."""
-    name, site = given.workspace.name, given.site
-    return [
-        Article.objects.create(site=site, slug=f"{name}-returns", title=f"{name} returns", body="Thirty days."),
-        Rule.objects.create(site=site, name=f"{name} rule", condition="true", team=given.team, handoff=True),
-        ModelEndpoint.objects.create(
-            site=site, name=f"{name} model", base_url="https://api.example.com/v1", model="m", api_key=MODEL_KEY,
-            last_error_kind="auth", last_error_at=timezone.now(),
-        ),
-        DailySpend.objects.create(site=site, day=today(), cost=SPENT),
-    ]  # fmt: skip
+    article = Article.objects.create(
+        site=site, slug=f"{name}-returns", title=f"{name} returns", body="Thirty days."
+    )
+    rule = Rule.objects.create(site=site, name=f"{name} rule", condition="true", team=team, handoff=True)
+    endpoint = ModelEndpoint.objects.create(
+        site=site, name=f"{name} model", base_url="https://api.example.com/v1", model="m", api_key=MODEL_KEY,
+        last_error_kind="auth", last_error_at=timezone.now(),
+    )  # fmt: skip
+    spend = DailySpend.objects.create(site=site, day=today(), cost=SPENT)
+    return Corner(
+        workspace, site, team, agent, admin, customer, source, conversation, message, turn, article, rule, endpoint,
+        spend,
+    )  # fmt: skip
 
 
 def outbox_item() -> OutboxItem:

@@ -16,16 +16,7 @@ from django.urls import reverse
 from apps.accounts.models import Agent, Site, Team
 from apps.conversations.models import OutboxItem
 from apps.customers.models import Customer, ProfileSource
-from tests.db.admin_world import (
-    MODEL_KEY,
-    PASSWORD,
-    SHOP_KEY,
-    Corner,
-    assistant_rows,
-    corner,
-    logged_in,
-    outbox_item,
-)
+from tests.db.admin_world import MODEL_KEY, PASSWORD, SHOP_KEY, Corner, corner, logged_in, outbox_item
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +66,6 @@ SITE_FORM = {
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 def test_every_page_opens_for_a_superuser(superuser: Client, ours: Corner, language: str) -> None:
     outbox_item()
-    assistant_rows(ours)
     superuser.cookies.load({"django_language": language})
     assert superuser.get(reverse("admin:index")).status_code == 200
     for model, model_admin in admin.site._registry.items():
@@ -92,13 +82,12 @@ def test_every_page_opens_for_a_superuser(superuser: Client, ours: Corner, langu
 def test_an_admin_agent_sees_the_own_workspace_and_no_other(
     boss: Client, ours: Corner, theirs: Corner
 ) -> None:
-    foreign = assistant_rows(theirs)
-    for row in [*ours.rows(), *assistant_rows(ours)]:
+    for row in ours.rows():
         body = boss.get(listing(type(row)))
         assert body.status_code == 200
         assert b"theirs" not in body.content, row
         assert boss.get(page(row)).status_code == 200, row
-    for row in [*theirs.rows(), *foreign]:
+    for row in theirs.rows():
         for name in ("change", "history"):
             assert boss.get(page(row, name)).status_code == 404, row
         assert boss.post(page(row), {}).status_code in (403, 404), row
@@ -108,8 +97,6 @@ def test_an_admin_agent_sees_the_own_workspace_and_no_other(
 def test_the_entry_page_counts_and_warns_for_the_own_workspace(
     boss: Client, superuser: Client, ours: Corner, theirs: Corner
 ) -> None:
-    assistant_rows(ours)
-    assistant_rows(theirs)
     mine, everything = (client.get(reverse("admin:index")) for client in (boss, superuser))
     assert [figure["value"] for figure in mine.context["figures"]] == [1, 0, 2, "1.25"]
     assert [figure["value"] for figure in everything.context["figures"]] == [2, 0, 4, "2.50"]
@@ -119,7 +106,7 @@ def test_the_entry_page_counts_and_warns_for_the_own_workspace(
 
 
 def test_no_page_shows_a_stored_key(superuser: Client, ours: Corner) -> None:
-    for row in [*ours.rows(), *assistant_rows(ours)]:
+    for row in ours.rows():
         for path in (listing(type(row)), page(row), page(row, "history")):
             body = superuser.get(path).content.decode()
             for secret in (SHOP_KEY, MODEL_KEY, ours.site.identity_secret):
