@@ -9,8 +9,8 @@ from typing import Any
 
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# Whole lines only, as our modules are written: nothing inside code or a string is touched.
-_COMMENTS = re.compile(r"^[ \t]*(?:/\*.*?\*/[ \t]*|//[^\n]*)\n", re.DOTALL | re.MULTILINE)
+# Whole lines only, as our modules are written: a comment with code before or behind it stays.
+_COMMENTS = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.DOTALL | re.MULTILINE)
 _OURS = ("js/wire/", "js/widget/", "js/dashboard/", "js/demo/", "css/")
 
 
