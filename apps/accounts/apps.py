@@ -1,7 +1,9 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class AccountsConfig(AppConfig):
     name = "apps.accounts"
     label = "accounts"
+    verbose_name = _("Workspace")
     default_auto_field = "django.db.models.BigAutoField"

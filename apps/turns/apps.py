@@ -1,9 +1,11 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class TurnsConfig(AppConfig):
     name = "apps.turns"
     label = "turns"
+    verbose_name = _("Turns")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
