@@ -31,7 +31,7 @@ from tests.fakes.upstream.script import Filler, Text, ToolCall
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # Short where a test waits for a deadline to pass, long where it must not.
-QUICK = Deadlines(slot_s=0.2, connect_s=2.0, first_data_s=0.4, between_data_s=0.4, turn_s=20.0, usage_s=0.3)
+QUICK = Deadlines(slot_s=0.5, connect_s=5.0, first_data_s=1.5, between_data_s=1.5, turn_s=30.0, usage_s=0.5)
 SAID = "Your lamp is on its way. 灯在路上。"
 BUILTIN = f"{ENGLISH.unknown} {ENGLISH.offer}"
 
@@ -292,7 +292,7 @@ async def test_the_whole_turn_has_a_deadline_that_progress_does_not_move(
     site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
     upstream.next(Plan(script=Filler(10_000), tokens_per_s=50.0))
-    async with opened(site, dataclasses.replace(QUICK, turn_s=0.5)) as line:
+    async with opened(site, dataclasses.replace(QUICK, turn_s=1.5, first_data_s=20.0)) as line:
         with pytest.raises(ModelUnavailable) as caught:
             await ask(line, site)
         await upstream.until("aborts", 1)
