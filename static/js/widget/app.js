@@ -308,10 +308,10 @@ class ChatApp extends HTMLElement {
     return this.#waiting;
   }
 
-  /** @returns {"offered" | "asked" | "here"} */
+  /** Whether a person can still be asked for. */
   #human() {
-    if (this.#chat.line.owner.kind === "agent") return "here";
-    return this.#chat.asking || this.#chat.line.owner.kind === "queue" ? "asked" : "offered";
+    const { line, asking } = this.#chat;
+    return !asking && (line.owner.kind === "assistant" || line.status === "resolved");
   }
 
   // -------------------------------------------------------------- reading

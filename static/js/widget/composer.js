@@ -54,14 +54,13 @@ export class ChatComposer extends HTMLElement {
     this.#renderButton();
   }
 
-  /** @param {{streaming: boolean, human: "offered" | "asked" | "here"}} now */
+  /** @param {{streaming: boolean, human: boolean}} now  `human`: whether one can still be asked for */
   render({ streaming, human }) {
     if (this.#streaming !== streaming) {
       this.#streaming = streaming;
       this.#renderButton();
     }
-    this.#human.hidden = human === "here";
-    this.#human.disabled = human === "asked";
+    this.#human.hidden = !human;
   }
 
   focus() {

@@ -33,9 +33,9 @@ export function speaker({ line, assistant }, site, words) {
  * @returns {Notice | null}
  */
 export function notice({ connection, code, line }, online, words) {
-  if (connection === "open") return null;
   if (!online) return { text: words.say(line.pending.length > 0 ? "offline_kept" : "offline"), tone: "warning" };
   switch (connection) {
+    case "open": return null;
     case "connecting": return { text: words.say("connecting"), tone: "quiet" };
     case "reconnecting": return { text: words.say(line.pending.length > 0 ? "reconnecting_kept" : "reconnecting"), tone: "warning" };
     case "closed": return code === null || code === 4408 ? null : { text: words.say(ended(code)), tone: "danger" };
