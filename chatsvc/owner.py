@@ -74,7 +74,9 @@ class ProcessOwner:
         )
         self._log.open()
         await asyncio.gather(runtime.facts.open(), residents.load())
-        await runtime.line.open()  # after the residents, so that their endpoints are warm before the port listens
+        await (
+            runtime.line.open()
+        )  # after the residents, so that their endpoints are warm before the port listens
         self._spawn_services()
 
     def _spawn_services(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 OPERATION_TIMEOUT_S = 1.0
@@ -20,5 +22,7 @@ def connect() -> Redis:
         socket_timeout=OPERATION_TIMEOUT_S,
         socket_connect_timeout=OPERATION_TIMEOUT_S,
         health_check_interval=30,
+        # One more try finds a connection that a restart has closed; more would only delay the answer "down".
+        retry=Retry(NoBackoff(), 1),
         decode_responses=False,
     )

@@ -6,6 +6,7 @@ Redis down does not stop a stream. Every call has a short deadline; the caller g
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ APPEND_DEADLINE_S = 0.02
 CONTROL_DEADLINE_S = 0.5
 BUFFER_TTL_S = 900
 PROCESS_LEASE_MS = 6_000
+FAILURES_BEFORE_REST = 3
+REST_S = 1.0
 INTEREST_TTL_S = 60
 
 # KEYS: state, text. ARGV: fence, turn, part, text so far, ttl.
@@ -86,13 +89,22 @@ class StreamBuffer:
         self._begin = redis.register_script(_BEGIN)
         self._append = redis.register_script(_APPEND)
         self._end = redis.register_script(_END)
+        self._failures = 0
+        self._resting_until = 0.0
 
-    async def begin(self, conversation: str, fence: int, turn: str, part: int, text: str = "") -> bool:
+    async def begin(
+        self,
+        conversation: str,
+        fence: int,
+        turn: str,
+        part: int,
+        text: str = "",
+        deadline_s: float = CONTROL_DEADLINE_S,
+    ) -> bool:
         """Whether this fence holds the stream. True as well when Redis does not answer."""
         keys = [_state(conversation), _text(conversation)]
-        reply = await self._call(
-            "begin", self._begin(keys=keys, args=[fence, turn, part, text, BUFFER_TTL_S])
-        )
+        call = self._begin(keys=keys, args=[fence, turn, part, text, BUFFER_TTL_S])
+        reply = await self._call("begin", call, deadline_s)
         return reply is None or bool(reply)
 
     async def append(self, conversation: str, fence: int, text: str, now_s: float) -> Held | None:
@@ -165,12 +177,23 @@ class StreamBuffer:
         return reply is None or bool(reply)
 
     async def _call(self, operation: str, call: Any, deadline_s: float = CONTROL_DEADLINE_S) -> Any:
+        """None when Redis does not answer in time. After three failures in a row it is not asked for a second,
+        so that a stream without Redis flows as fast as with it.
+        """
+        if time.monotonic() < self._resting_until:
+            call.close()
+            return None
         try:
             async with asyncio.timeout(deadline_s):
-                return await call
+                reply = await call
         except Unreachable:
             instruments.redis_failures.labels(operation).inc()
+            self._failures += 1
+            if self._failures >= FAILURES_BEFORE_REST:
+                self._resting_until = time.monotonic() + REST_S
             return None
+        self._failures = 0
+        return reply
 
 
 def _state(conversation: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apps.conversations.commands import OpenedTurn
-from apps.turns.buffer import Held, StreamBuffer
+from apps.turns.buffer import APPEND_DEADLINE_S, Held, StreamBuffer
 from apps.turns.switchboard import Switchboard
 from apps.wire.protocol import (
     DELTA_INTERVAL_S,
@@ -63,6 +63,7 @@ class Fanout:
         self._watched_at = 0.0
         self._flushes = 0
         self._lock = asyncio.Lock()
+        self._settled = asyncio.Event()
         self._held = False
         self._ended = False
         self._buffer_in_doubt = False
@@ -139,15 +140,26 @@ class Fanout:
             self._send_watchers(force=self._flushes == 1)
 
     async def tick(self) -> None:
-        """Flushes every 50 ms, for as long as the turn runs."""
+        """Flushes every 50 ms until `settle`. Ends by itself: no cancellation can be lost inside a Redis call."""
         checked = time.monotonic()
-        while True:
-            await asyncio.sleep(DELTA_INTERVAL_S)
+        while not await self._settled_within(DELTA_INTERVAL_S):
             await self.flush()
             self._send_watchers()
             if time.monotonic() - checked >= CHECK_INTERVAL_S:
                 checked = time.monotonic()
                 await self._check()
+
+    def settle(self) -> None:
+        """The model says nothing more: `tick` ends, and what is left goes with the last `flush`."""
+        self._settled.set()
+
+    async def _settled_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._settled.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def end(self, end: TurnEnd, length: int | None = None) -> None:
         """Says that no further delta follows. Only the first call counts."""
@@ -162,23 +174,22 @@ class Fanout:
     # ------------------------------------------------------------ pieces
 
     async def _store(self, text: str) -> Held | None:
-        o = self._opened
-        if self._buffer_in_doubt:
-            # An append whose answer was lost may be in the buffer or not: the whole text settles it.
-            mine = await self._buffer.begin(
-                self._conversation, o.fence, o.turn, o.part, self._text[: self._sent]
-            )
-            if not mine:
-                self._reactions.lost()
-        held = await self._buffer.append(self._conversation, o.fence, text, time.time())
+        if self._buffer_in_doubt and not await self._begin_again(self._text[: self._sent]):
+            self._reactions.lost()
+        held = await self._buffer.append(self._conversation, self._opened.fence, text, time.time())
         if held is not None and held.forgotten:
-            await self._buffer.begin(
-                self._conversation, o.fence, o.turn, o.part, self._text[: self._sent] + text
-            )
+            await self._begin_again(self._text[: self._sent] + text)
+        # An append whose answer was lost may be in the buffer or not: the whole text settles it next time.
         self._buffer_in_doubt = held is None
         if held is not None and held.mine and not held.forgotten:
             self._remote_customers, self._remote_watchers = held.remote_customers, held.remote_watchers
         return held
+
+    async def _begin_again(self, text: str) -> bool:
+        o = self._opened
+        return await self._buffer.begin(
+            self._conversation, o.fence, o.turn, o.part, text, deadline_s=APPEND_DEADLINE_S
+        )
 
     async def _check(self) -> None:
         async with self._lock:

@@ -136,14 +136,13 @@ class Runner:
 
     async def _stream(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            starting = tasks.create_task(self._fanout.start())
-            ticking = tasks.create_task(self._fanout.tick())
+            tasks.create_task(self._fanout.start())
+            tasks.create_task(self._fanout.tick())
             self._thinking = tasks.create_task(self._think())
             if self._cut is not None:
                 self._thinking.cancel()
             await asyncio.wait([self._thinking])
-            await starting
-            ticking.cancel()
+            self._fanout.settle()
         if self._cut is None:
             await self._fanout.flush()
 

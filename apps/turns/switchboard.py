@@ -127,19 +127,25 @@ class Switchboard:
                 instruments.redis_failures.labels("publish").inc()
 
     async def _receive(self) -> None:
-        self._channel = await self._layer.new_channel()
-        while True:
-            try:
-                await self._layer.group_add(PROCESSES, self._channel)
-                break
-            except Unreachable:
-                await asyncio.sleep(HEAL_INTERVAL_S)
+        await self._open_channel()
         while True:
             # No time-out round this: a cancelled receive drops the channel for good.
             message = await self._layer.receive(self._channel)
             if message.get("origin") == self.process and message["type"] != "confirm":
                 continue
             self._dispatch(message)
+
+    async def _open_channel(self) -> None:
+        while True:
+            try:
+                channel = await self._layer.new_channel()
+                await self._layer.group_add(PROCESSES, channel)
+            except Unreachable:
+                instruments.redis_failures.labels("subscribe").inc()
+                await asyncio.sleep(HEAL_INTERVAL_S)
+            else:
+                self._channel = channel
+                return
 
     def _dispatch(self, message: dict[str, Any]) -> None:
         match message["type"]:
@@ -162,6 +168,8 @@ class Switchboard:
                 await self._subscribe(key)
 
     async def _subscribe(self, key: Key) -> None:
+        if not self._channel:
+            return  # Redis has not answered since the start: healing subscribes later
         group, nonce = group_name(*key), new_id()
         confirmed = self._confirmations[nonce] = asyncio.Event()
         try:

@@ -20,6 +20,7 @@ from apps.conversations.models import Conversation, Event, Message, OutboxItem
 from apps.conversations.opening import current_conversation, empty_conversation
 from apps.customers.models import Customer
 from apps.stores.database import in_database
+from apps.stores.ids import new_id
 from apps.wire.protocol import ErrorCode, EventKind, MessageState
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,7 +64,7 @@ class World:
             client_id=client_id,
             text=text,
             at=datetime.now(UTC),
-            turn=f"turn-{client_id}",
+            turn=new_id(),
             process="p1",
             assistant=assistant,
         )

@@ -31,7 +31,10 @@ class RunningProcess:
         self.start()
 
     def start(self) -> None:
-        """Starts it, or starts it again after its end."""
+        """Starts it, or starts it again after its end.
+
+        Call it on the main thread: the child is told to die with the thread that forked it.
+        """
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 self._command,
@@ -101,7 +104,10 @@ class Deployment:
 class Web(RunningProcess):
     """`manage.py serve`. `url` for HTTP, `ws` for sockets, `origin` as a browser on our own pages would send it."""
 
-    def __init__(self, deployment: Deployment, name: str = "web", **variables: str) -> None:
+    def __init__(
+        self, deployment: Deployment, name: str = "web", ready: str = "/readyz", **variables: str
+    ) -> None:
+        self._ready = ready
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ws = f"ws://127.0.0.1:{self.port}"
@@ -119,7 +125,7 @@ class Web(RunningProcess):
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        self.wait_until(lambda: http_ok(self.port, "/readyz"))
+        self.wait_until(lambda: http_ok(self.port, self._ready))
 
     def revive(self) -> None:
         """Starts it again on the same port if it has ended."""

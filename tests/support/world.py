@@ -54,6 +54,17 @@ class Open:
         message: Frame = event["message"]
         return message
 
+    async def message(self, text: str, deadline_s: float = 20.0) -> Frame:
+        """The message with this text, from the page of the welcome or as it comes."""
+        shown: list[Frame] = [event.get("message") or {} for event in self.welcome["page"]["events"]]
+        found = next((message for message in shown if message.get("text") == text), None)
+        if found is None:
+            event = await self.client.expect(
+                "event", deadline_s=deadline_s, where=lambda f: f.get("message", {}).get("text") == text
+            )
+            found = event["message"]
+        return found
+
     def shown(self, handle: int) -> str:
         """The text that the deltas of one live turn have painted."""
         return "".join(frame["text"] for frame in self.client.received("delta") if frame["handle"] == handle)

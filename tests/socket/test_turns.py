@@ -1,0 +1,268 @@
+"""What happens to a turn when a process, a model, Redis or a worker fails beside it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from apps.accounts.models import Site
+from apps.conversations.models import Conversation, Event, Message
+from apps.rulebook.models import Rule
+from tests.fakes.shop.handle import Shop
+from tests.fakes.upstream.faults import Action, Fault, Place, Plan, refusal
+from tests.fakes.upstream.handle import Upstream
+from tests.fakes.upstream.script import Text
+from tests.support.processes import Deployment, Web, Worker
+from tests.support.world import World, act, made
+
+pytestmark = pytest.mark.usefixtures("orm")
+
+LONG = " ".join(f"word{n}" for n in range(250))
+
+
+async def stored(conversation: str) -> list[tuple[int, str, str, str]]:
+    """(place, author, state, text) of every message."""
+
+    def read() -> list[tuple[int, str, str, str]]:
+        rows = Message.objects.filter(conversation_id=conversation).order_by("place")
+        return list(rows.values_list("place", "author", "state", "text"))
+
+    return await asyncio.to_thread(read)
+
+
+async def assert_whole(conversation: str) -> None:
+    """No hole, no double, nothing left live."""
+    row = await asyncio.to_thread(Conversation.objects.get, pk=conversation)
+    events = await asyncio.to_thread(
+        lambda: list(Event.objects.filter(conversation=row).order_by("seq").values_list("seq", flat=True))
+    )
+    assert events == list(range(1, row.last_seq + 1))
+    assert row.turn == ""
+
+
+async def test_a_killed_process_loses_nothing_and_glues_nothing(web: Web, plain_upstream: Upstream) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.next(
+        Plan(script=Text(LONG), tokens_per_s=40), Plan(script=Text("Once more, from the start."))
+    )
+    token = world.visitor()
+    async with world.customer(web, token=token) as line:
+        await line.say("Tell me everything")
+        started = await line.client.expect("turn.started")
+        for _ in range(6):
+            await line.client.expect("delta")
+        painted = line.shown(started["handle"])
+        web.kill()
+    web.revive()
+    async with world.customer(web, token=token, conversation=line.conversation) as again:
+        answer = await again.message("Once more, from the start.")
+    [question, kept, retried] = await stored(line.conversation)
+    assert question[1:] == ("customer", "complete", "Tell me everything")
+    assert kept[1:3] == ("assistant", "interrupted")
+    assert kept[3].startswith(painted)
+    assert LONG.startswith(kept[3])
+    assert retried[1:] == ("assistant", "complete", "Once more, from the start.")
+    assert answer["part"] == 2
+    await assert_whole(line.conversation)
+
+
+async def test_another_process_takes_up_a_dead_ones_turn(
+    web_pair: tuple[Web, Web], plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=40), Plan(script=Text("From here.")))
+    token = world.visitor()
+    async with (
+        world.customer(web_pair[0], token=token) as line,
+        world.customer(web_pair[1], token=token) as other,
+    ):
+        await line.say("Hello?")
+        await line.client.expect("delta")
+        await asyncio.to_thread(web_pair[0].kill)
+        await other.message("From here.")
+        await other.client.expect("turn.ended", end="finished")
+    assert [row[2] for row in await stored(line.conversation)] == ["complete", "interrupted", "complete"]
+    await assert_whole(line.conversation)
+
+
+async def test_a_restart_lets_a_short_answer_finish(web: Web, plain_upstream: Upstream) -> None:
+    world = await made(model=plain_upstream)
+    text = " ".join(f"word{n}" for n in range(60))
+    plain_upstream.always(Plan(script=Text(text), tokens_per_s=100))
+    async with world.customer(web) as line:
+        await line.say("Hello?")
+        await line.client.expect("delta")
+        stopping = asyncio.create_task(asyncio.to_thread(web.stop))
+        code, _ = await line.client.closed()
+        assert await stopping == 0
+    assert code == 1012
+    assert (await stored(line.conversation))[1][2:] == ("complete", text)
+    await assert_whole(line.conversation)
+
+
+async def test_a_model_that_breaks_off_leaves_its_part_and_a_new_part_answers(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    reset = Fault(action=Action.RESET, place=Place.STREAM, after_tokens=5)
+    plain_upstream.next(Plan(script=Text(LONG), faults=(reset,)), Plan(script=Text("The whole answer.")))
+    async with world.customer(web) as line:
+        await line.say("Hello?")
+        await line.client.expect("turn.ended", end="interrupted")
+        await line.client.expect("turn.ended", end="finished")
+    rows = await stored(line.conversation)
+    assert [row[2] for row in rows] == ["complete", "interrupted", "complete"]
+    assert (LONG.startswith(rows[1][3]), rows[2][3]) == (True, "The whole answer.")
+    await assert_whole(line.conversation)
+
+
+async def test_with_every_model_down_the_builtin_answers(web: Web, plain_upstream: Upstream) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(refusal(500, "server_error"))
+    async with world.customer(web) as line:
+        await line.say("What is the meaning of kayaks?")
+        answer = await line.answer()
+    assert answer["text"]
+    await assert_whole(line.conversation)
+
+
+async def test_an_upstream_that_is_dead_at_the_start_does_not_stop_the_service(
+    deployment: Deployment, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    await asyncio.to_thread(plain_upstream.refuse)
+    late = Web(deployment, "late-web")
+    try:
+        async with world.customer(late) as line:
+            await line.say("Do you sell lamps?")
+            assert (await line.answer())["text"]
+    finally:
+        late.kill()
+
+
+async def test_a_reached_spend_cap_lets_the_builtin_answer(web: Web, plain_upstream: Upstream) -> None:
+    world = await made(model=plain_upstream)
+    await asyncio.to_thread(lambda: Site.objects.filter(pk=world.site.pk).update(daily_spend_cap="0.00"))
+    async with world.customer(web) as line:
+        await line.say("Do you sell lamps?")
+        assert (await line.answer())["text"]
+    assert plain_upstream.counts().tokens_sent == 0
+
+
+async def test_with_the_assistant_off_a_person_is_owed(web: Web) -> None:
+    world = await made()
+    await asyncio.to_thread(lambda: Site.objects.filter(pk=world.site.pk).update(assistant_enabled=False))
+    async with world.customer(web) as line:
+        await line.say("Hello?")
+        owner = await line.client.expect("event", kind="owner")
+    assert (owner["owner"]["kind"], owner["owner"]["reason"]) == ("queue", "assistant_off")
+
+
+# ---------------------------------------------------------------- rules
+
+
+def gold_refunds(world: World, name: str) -> None:
+    Rule.objects.create(
+        site=world.site,
+        name=name,
+        condition='tier == "gold" && text_lower.contains("refund")',
+        handoff=True,
+        team=world.teams["Returns"],
+    )
+
+
+async def test_a_rule_acts_in_every_process_within_a_second_without_any_announcement(
+    web_pair: tuple[Web, Web], shop: Shop
+) -> None:
+    world = await made(shop=shop)
+    async with (
+        world.customer(web_pair[0], identity=world.identity("mia")) as one,
+        world.customer(web_pair[1], identity=world.identity("mia")) as two,
+    ):
+        await two.client.send({"type": "conversation.new"})
+        two.welcome = await two.client.expect("welcome")
+        # Saved from this process, which announces nothing: only the poll of the versions can tell.
+        await asyncio.to_thread(gold_refunds, world, "gold refunds")
+        await asyncio.sleep(1.0)
+        for line in (one, two):
+            await line.say("I want a refund for my tent")
+            owner = await line.client.expect("event", kind="owner")
+            assert (owner["owner"]["kind"], owner["owner"]["reason"]) == ("queue", "rule")
+
+
+async def test_a_rule_about_gold_customers_leaves_others_alone(web: Web, shop: Shop) -> None:
+    world = await made(shop=shop)
+    await asyncio.to_thread(gold_refunds, world, "gold refunds")
+    async with world.customer(web, identity=world.identity("leo")) as line:
+        await line.say("I want a refund for my tent")
+        await line.client.expect("turn.ended")
+    assert all(f["kind"] != "owner" for f in line.client.received("event"))
+
+
+# ---------------------------------------------------------------- preload
+
+
+async def test_a_worker_warms_the_facts_before_the_question(web: Web, worker: Worker, shop: Shop) -> None:
+    world = await made(shop=shop)
+    kim = await asyncio.to_thread(world.agent, "Kim")
+    async with world.customer(web, identity=world.identity("mia")) as line:
+        await shop.until("requests", 2)
+        await asyncio.to_thread(
+            worker.wait_until, lambda: f"preloaded conversation {line.conversation}" in worker.output()
+        )
+        asked = shop.counts().requests
+        async with world.desk(web, kim) as desk:
+            await desk.send({"type": "conversation.watch", "conversation": line.conversation})
+            panel = (await desk.expect("watching"))["panel"]
+            await line.say("Where is my order 1042?")
+            trace = await desk.expect("waterfall")
+    assert trace["marks"]["profile"] == "warm"
+    assert panel["facts_state"] == "warm"
+    assert panel["attributes"]["tier"] == "gold"
+    assert shop.counts().requests == asked
+
+
+async def test_with_the_worker_killed_the_same_question_is_answered_cold(
+    web: Web, worker: Worker, shop: Shop
+) -> None:
+    worker.kill()
+    world = await made(shop=shop)
+    kim = await asyncio.to_thread(world.agent, "Kim")
+    async with world.customer(web, identity=world.identity("mia")) as line, world.desk(web, kim) as desk:
+        await line.say("Where is my order 1042?")
+        assert "1042" in (await line.answer())["text"]
+        await line.client.expect("turn.ended")
+        await desk.send({"type": "conversation.watch", "conversation": line.conversation})
+        seen = await desk.expect("watching")
+    assert seen["marks"]["profile"] == "cold"
+
+
+# ---------------------------------------------------------------- Redis
+
+
+async def test_without_redis_acknowledgements_and_the_askers_stream_go_on(
+    deployment: Deployment, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=300))
+    lone = Web(deployment, "lone-web", "/healthz", REDIS_URL="unix:///nonexistent/redis.sock")
+    try:
+        async with world.customer(lone) as line:
+            await line.say("Hello?")
+            started = await line.client.expect("turn.started")
+            answer = await line.answer()
+        assert answer["text"] == line.shown(started["handle"]) == LONG
+        await assert_whole(line.conversation)
+    finally:
+        lone.kill()
+
+
+async def test_a_handed_over_conversation_keeps_its_place_in_the_queue(web: Web) -> None:
+    world = await made()
+    async with world.customer(web) as first, world.customer(web) as second:
+        for line in (first, second):
+            await act(line.client, "handoff.request", line.conversation)
+            await line.client.expect("ack")
+        queue = await second.client.expect("queue")
+    assert queue["position"] == 2
