@@ -44,12 +44,13 @@ async def keep_record(runtime: Runtime, record: Record) -> None:
     )
     runtime.switchboard.send(Audience.WATCHERS, record.conversation, frame)
     logger.info(
-        "turn %s part %d of %s: %s, %s",
+        "turn %s part %d of %s: %s, %s, %s",
         record.turn,
         record.part,
         record.conversation,
         record.end.value,
         " ".join(f"{name}={ms:.1f}ms" for name, _, ms in record.waterfall.stages),
+        " ".join(f"{name}={value}" for name, value in record.waterfall.marks.items()),
     )
     try:
         await in_database(_store, record)
