@@ -15,8 +15,10 @@ from apps.inbox.presence import Presence
 from apps.knowledge.resident import KnowledgeResident
 from apps.llm.line import Line
 from apps.rulebook.resident import RuleResident
+from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
+from apps.turns import leases
 from apps.turns.attendance import Attendance
 from apps.turns.buffer import StreamBuffer
 from apps.turns.feed import Feed
@@ -73,10 +75,9 @@ class ProcessOwner:
             preloader=Preloader(self.spawn),
         )
         self._log.open()
-        await asyncio.gather(runtime.facts.open(), residents.load())
-        await (
-            runtime.line.open()
-        )  # after the residents, so that their endpoints are warm before the port listens
+        await asyncio.gather(in_database(leases.renew, process), runtime.facts.open(), residents.load())
+        # After the residents, so that their endpoints are warm before the port listens.
+        await runtime.line.open()
         self._spawn_services()
 
     def _spawn_services(self) -> None:
@@ -104,7 +105,7 @@ class ProcessOwner:
         office = self.office
         await office.supervisor.drain(grace_s)
         await self._log.close()
-        await office.runtime.buffer.release_process()
+        await in_database(leases.release, office.runtime.process)
         await office.runtime.line.close()
         await office.runtime.facts.close()
         office.preloader.close()

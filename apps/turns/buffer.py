@@ -18,7 +18,6 @@ from apps.telemetry import instruments
 APPEND_DEADLINE_S = 0.02
 CONTROL_DEADLINE_S = 0.5
 BUFFER_TTL_S = 900
-PROCESS_LEASE_MS = 6_000
 FAILURES_BEFORE_REST = 3
 REST_S = 1.0
 INTEREST_TTL_S = 60
@@ -163,18 +162,6 @@ class StreamBuffer:
         await self._call(
             "interest", self._redis.hdel(interest_key(conversation), f"{audience}:{self._process}")
         )
-
-    async def renew_process(self) -> None:
-        """The process's lease: when it runs out, others adopt its turns."""
-        await self._call("lease", self._redis.set(f"process:{self._process}", "1", px=PROCESS_LEASE_MS))
-
-    async def release_process(self) -> None:
-        await self._call("lease", self._redis.delete(f"process:{self._process}"))
-
-    async def process_alive(self, process: str) -> bool:
-        """True as well when Redis does not answer: nobody may be declared dead by a silence of Redis."""
-        reply = await self._call("lease", self._redis.exists(f"process:{process}"))
-        return reply is None or bool(reply)
 
     async def _call(self, operation: str, call: Any, deadline_s: float = CONTROL_DEADLINE_S) -> Any:
         """None when Redis does not answer in time. After three failures in a row it is not asked for a second,

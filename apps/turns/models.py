@@ -34,3 +34,13 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"{self.turn} {self.end}"
+
+
+class ProcessLease(models.Model):
+    """A web process that runs turns, and when it last said so by the database's clock."""
+
+    process = models.CharField(primary_key=True, max_length=20)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.process

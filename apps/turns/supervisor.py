@@ -18,6 +18,7 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry.waterfall import Waterfall
+from apps.turns import leases
 from apps.turns.feed import Feed
 from apps.turns.questions import Question, open_question
 from apps.turns.residents import Residents
@@ -29,7 +30,6 @@ from apps.wire.publish import Audience
 logger = logging.getLogger(__name__)
 
 SWEEP_INTERVAL_S = 2.0
-LEASE_INTERVAL_S = 2.0
 ABANDON_S = 2.0
 
 
@@ -55,6 +55,7 @@ class Supervisor:
         self._runners: dict[str, Runner] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._missing: dict[str, float] = {}  # since when a live turn of ours has had no runner
         runtime.switchboard.on_announcement(self._announced)
 
     # ------------------------------------------------------------ customers
@@ -191,6 +192,7 @@ class Supervisor:
     # ------------------------------------------------------------ running
 
     def _start(self, job: Job, opened: c.OpenedTurn) -> None:
+        self._missing.pop(job.conversation, None)
         runner = Runner(self._runtime, job, opened)
         self._runners[job.conversation] = runner
         task = self._runtime.spawn(self._run(runner), f"turn {opened.turn}")
@@ -258,9 +260,13 @@ class Supervisor:
     # ------------------------------------------------------------ leases and sweeps
 
     async def keep_lease(self) -> None:
+        """Renews the process's lease, for ever. A database that does not answer lets others adopt its turns."""
         while True:
-            await self._runtime.buffer.renew_process()
-            await asyncio.sleep(LEASE_INTERVAL_S)
+            try:
+                await in_database(leases.renew, self._runtime.process)
+            except DatabaseError:
+                logger.exception("the lease of this process was not renewed")
+            await asyncio.sleep(leases.RENEW_INTERVAL_S)
 
     async def sweep(self) -> None:
         """Adopts turns whose process is gone, for ever."""
@@ -276,7 +282,11 @@ class Supervisor:
         """Keeps a dead process's text as one interrupted part and answers again in a new one."""
         if self._draining or conversation in self._runners:
             return
-        if process != self._runtime.process and await self._runtime.buffer.process_alive(process):
+        if process == self._runtime.process:
+            # A turn of ours without a runner: just committed, or left behind by a store that failed.
+            if not self._left_behind(conversation):
+                return
+        elif await in_database(leases.alive, process):
             return
         snapshot = await in_database(selectors.unscoped, conversation)
         if not snapshot.turn or snapshot.turn_process != process or conversation in self._runners:
@@ -306,6 +316,11 @@ class Supervisor:
             return
         if question is not None:
             self._begin(question, adopted)
+
+    def _left_behind(self, conversation: str) -> bool:
+        """Whether the conversation was without its runner an interval ago too."""
+        now = asyncio.get_running_loop().time()
+        return now - self._missing.setdefault(conversation, now) >= SWEEP_INTERVAL_S
 
     async def drain(self, grace_s: float) -> None:
         """Opens no further turn, waits for the running ones, then leaves the rest for another process to adopt."""
