@@ -45,6 +45,7 @@ MODULES: Final = (
     "js/wire/connection.js",
     "js/wire/frames.js",
     "js/wire/icons.js",
+    "js/wire/live.js",
     "js/wire/markdown.js",
     "js/wire/msgpack.js",
     "js/wire/timeline.js",
