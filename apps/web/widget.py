@@ -33,6 +33,8 @@ MODULES: Final = (
     "js/widget/outbox.js",
     "js/widget/painter.js",
     "js/widget/port.js",
+    "js/widget/reading.js",
+    "js/widget/requests.js",
     "js/widget/session.js",
     "js/widget/sound.js",
     "js/widget/status.js",

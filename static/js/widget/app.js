@@ -9,11 +9,12 @@ import "./waiting.js";
 import { Announcer } from "./announcer.js";
 import { Chat } from "./chat.js";
 import { h } from "./dom.js";
-import { layout, unreadCount } from "./layout.js";
-import { notice, speaker } from "./status.js";
+import { layout } from "./layout.js";
 import { PagePort } from "./port.js";
+import { Reading } from "./reading.js";
 import { Session } from "./session.js";
 import { chime } from "./sound.js";
+import { canAskForHuman, greeting, notice, speaker, waiting } from "./status.js";
 import { Keep } from "./storage.js";
 import { download, transcript } from "./transcript.js";
 import { Words } from "./words.js";
@@ -51,8 +52,7 @@ class ChatApp extends HTMLElement {
   #announcer = new Announcer();
   #open = window.parent === window;
   #listing = false;
-  /** Read up to this event when the widget was last looked at; the unread line stands behind it. @type {number | null} */
-  #readBefore = null;
+  #reading = new Reading(this.#keep);
   #shownLine = "";
   #frame = 0;
   /** @type {AbortController | null} */
@@ -210,7 +210,7 @@ class ChatApp extends HTMLElement {
 
   /** @param {string} text */
   #say(text) {
-    this.#readBefore = null;
+    this.#reading.mark = null;
     this.#thread.toBottom();
     this.#chat.say(text);
   }
@@ -246,13 +246,13 @@ class ChatApp extends HTMLElement {
   #draw() {
     const { line } = this.#chat;
     if (line.id !== this.#shownLine) this.#change(line.id);
-    const rows = this.#rows(this.#readBefore);
+    const rows = this.#rows(this.#reading.mark);
     this.#header.items = this.#header.menuOpen ? this.#items() : [];
     this.#drawHeader();
     this.#drawNotice();
     this.#toggle();
-    this.#thread.render(rows, { greeting: this.#greeting(), below: this.#drawWaiting(), label: this.#words.say("messages") });
-    this.#composer.render({ streaming: line.live !== null && line.live.ended === null, human: this.#human() });
+    this.#thread.render(rows, { greeting: greeting(line, this.#config, this.#words), below: this.#drawWaiting(), label: this.#words.say("messages") });
+    this.#composer.render({ streaming: line.live !== null && line.live.ended === null, human: canAskForHuman(this.#chat) });
     this.#attend(rows);
   }
 
@@ -261,7 +261,7 @@ class ChatApp extends HTMLElement {
     const first = this.#shownLine === "";
     this.#shownLine = id;
     if (!first) this.#thread.clear();
-    this.#readBefore = this.#firstUnread();
+    this.#reading.begin(this.#chat.line);
     this.#announcer.forget();
   }
 
@@ -288,54 +288,21 @@ class ChatApp extends HTMLElement {
     if (this.#listing) this.#earlier.render(this.#chat.earlier, this.#chat.line.id);
   }
 
-  #greeting() {
-    const { line } = this.#chat;
-    if (line.earlier) return null;
-    const { locale } = this.#words;
-    const started = line.items.length > 0 || line.pending.length > 0;
-    return {
-      name: this.#config.assistant, text: this.#config.greeting[locale] || this.#config.greeting.en,
-      suggestions: started ? [] : (this.#config.suggestions[locale] ?? []).slice(0, 3),
-    };
-  }
-
   #drawWaiting() {
-    const { line, contact, contactRefused, leavingContact } = this.#chat;
-    if (line.owner.kind !== "queue" || line.status === "resolved") return null;
-    this.#waiting.render({
-      position: line.queuePosition, availability: line.availability, contact, leaving: leavingContact, refused: contactRefused !== null,
-    });
+    const now = waiting(this.#chat);
+    if (now === null) return null;
+    this.#waiting.render(now);
     return this.#waiting;
   }
 
-  /** Whether a person can still be asked for. */
-  #human() {
-    const { line, asking } = this.#chat;
-    return !asking && (line.owner.kind === "assistant" || line.status === "resolved");
-  }
-
   // -------------------------------------------------------------- reading
-
-  /** @returns {number} */
-  #seen() {
-    const kept = /** @type {Record<string, number> | null} */ (this.#keep.read("seen"));
-    return kept?.[this.#chat.line.id] ?? this.#chat.line.seq;
-  }
-
-  /** Where the unread line belongs: null without anything unread. */
-  #firstUnread() {
-    const seen = this.#seen();
-    return unreadCount(this.#chat.line, seen) > 0 ? seen : null;
-  }
 
   get #looking() {
     return this.#open && !document.hidden && !this.#listing && this.#thread.atBottom;
   }
 
   #look() {
-    const { line } = this.#chat;
-    if (!this.#looking || line.epoch === null || this.#seen() >= line.seq) return;
-    this.#keep.write("seen", { [line.id]: line.seq });
+    if (this.#looking) this.#reading.look(this.#chat.line);
   }
 
   /** Says aloud, rings and counts what is new. @param {import("./layout.js").ThreadRow[]} rows */
@@ -343,10 +310,9 @@ class ChatApp extends HTMLElement {
     const { line } = this.#chat;
     const news = this.#announcer.announce(rows, line, this.#words);
     if (news > 0 && (document.hidden || !this.#open) && this.#keep.read("sound") !== false) chime();
-    const unread = line.epoch === null ? 0 : unreadCount(line, this.#seen());
-    this.#port.tell({ type: "unread", count: this.#looking ? 0 : unread });
-    if (!this.#looking && unread > 0) this.#readBefore ??= this.#seen();
-    this.#look();
+    if (this.#looking) this.#reading.look(line);
+    else this.#reading.miss(line);
+    this.#port.tell({ type: "unread", count: this.#reading.unread(line) });
   }
 }
 

@@ -5,13 +5,13 @@ import { CatchUp } from "../wire/catchup.js";
 import { Connection } from "../wire/connection.js";
 import * as timeline from "../wire/timeline.js";
 import { Outbox } from "./outbox.js";
+import { Requests } from "./requests.js";
 
 /** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
 /** @typedef {import("../wire/frames.js").WelcomeFrame} WelcomeFrame */
 /** @typedef {import("../wire/frames.js").Summary} Summary */
 /** @typedef {import("../wire/connection.js").ConnectionState} ConnectionState */
 /** @typedef {import("./session.js").Session} Session */
-/** @typedef {{type: string, id: string, conversation: string | null} & Record<string, unknown>} Action */
 
 const TYPING_LASTS_MS = 6_000;
 const RETRY_MS = 3_000;
@@ -40,8 +40,7 @@ export class Chat extends EventTarget {
   #socket;
   #catchUp;
   #locale;
-  /** Actions other than texts that the server has not answered. @type {Map<string, Action>} */
-  #actions = new Map();
+  #requests = new Requests((frame) => this.#socket.send(frame));
   #startsAnew = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #typingTimer;
@@ -107,22 +106,21 @@ export class Chat extends EventTarget {
   }
 
   askForHuman() {
-    if ([...this.#actions.values()].some((action) => action.type === "handoff.request")) return;
-    this.#act({ type: "handoff.request" });
+    if (!this.asking) this.#request({ type: "handoff.request" });
   }
 
   get asking() {
-    return [...this.#actions.values()].some((action) => action.type === "handoff.request");
+    return this.#requests.waitsFor("handoff.request");
   }
 
   /** @param {string} email */
   leaveContact(email) {
     this.contactRefused = null;
-    this.#act({ type: "contact.leave", email });
+    this.#request({ type: "contact.leave", email });
   }
 
   get leavingContact() {
-    return [...this.#actions.values()].some((action) => action.type === "contact.leave");
+    return this.#requests.waitsFor("contact.leave");
   }
 
   /** @returns {boolean} false without a connection: nothing was asked */
@@ -161,9 +159,9 @@ export class Chat extends EventTarget {
 
   /** The page says who its customer is. @param {string} identity */
   identify(identity) {
-    const same = this.#session.who !== "" && identity !== "" && whoOf(this.#session, identity) === this.#session.who;
+    const before = this.#session.who;
     this.#session.identity = identity;
-    if (!same) this.#begin();
+    if (before === "" || this.#session.who !== before) this.#begin();
   }
 
   logout() {
@@ -196,7 +194,7 @@ export class Chat extends EventTarget {
     this.customer = this.name = "";
     this.contact = false;
     this.earlier = null;
-    this.#actions.clear();
+    this.#requests.clear();
     this.#set(timeline.empty(""));
     if (this.connection !== "closed") this.#socket.restart();
   }
@@ -220,7 +218,7 @@ export class Chat extends EventTarget {
       case "refused": return this.#refuse(frame);
       case "ack":
         this.#outbox.remove(frame.id);
-        this.#answered(frame.id);
+        if (this.#requests.answered(frame.id) === "contact.leave") this.contact = true;
         break;
       case "history":
         if (frame.before !== null) this.loadingOlder = false;
@@ -244,7 +242,7 @@ export class Chat extends EventTarget {
     if (anew) this.line = timeline.empty(frame.conversation);
     this.line = timeline.reduce(this.line, frame);
     this.#showUnsent(frame.conversation, frame.customer);
-    for (const action of this.#actions.values()) this.#deliver(action);
+    this.#requests.deliver(frame.conversation);
     this.#set(this.line);
   }
 
@@ -281,7 +279,7 @@ export class Chat extends EventTarget {
   /** @param {import("../wire/frames.js").RefusedFrame} frame */
   #refuseAction(frame) {
     this.#startsAnew = false;
-    if (frame.id !== null) this.#answered(frame.id);
+    if (frame.id !== null) this.#requests.answered(frame.id);
     if (frame.of === "contact.leave") this.contactRefused = frame.code;
     else this.dispatchEvent(new CustomEvent("refused", { detail: frame.code }));
     this.#changed();
@@ -312,23 +310,9 @@ export class Chat extends EventTarget {
   }
 
   /** @param {{type: string} & Record<string, unknown>} fields */
-  #act(fields) {
-    const action = { ...fields, id: crypto.randomUUID(), conversation: this.welcomed ? this.line.id : null };
-    this.#actions.set(action.id, action);
-    this.#deliver(action);
+  #request(fields) {
+    this.#requests.add(fields, this.welcomed ? this.line.id : null);
     this.#changed();
-  }
-
-  /** @param {Action} action */
-  #deliver(action) {
-    if (this.welcomed) this.#socket.send({ ...action, conversation: action.conversation ?? this.line.id });
-  }
-
-  /** @param {string} id */
-  #answered(id) {
-    const action = this.#actions.get(id);
-    this.#actions.delete(id);
-    if (action?.type === "contact.leave") this.contact = this.contactRefused === null;
   }
 
   /** @param {{type: string} & Record<string, unknown>} frame */
@@ -353,13 +337,4 @@ export class Chat extends EventTarget {
   #changed() {
     this.dispatchEvent(new Event("change"));
   }
-}
-
-/** @param {Session} session @param {string} identity */
-function whoOf(session, identity) {
-  const before = session.identity;
-  session.identity = identity;
-  const { who } = session;
-  session.identity = before;
-  return who;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Who answers now and how the line is, in words. Pure.
+// What the widget says around a conversation: who answers now, how the line is, what to wait for. Pure.
 
 /** @typedef {import("./chat.js").Chat} Chat */
 /** @typedef {import("./words.js").Words} Words */
@@ -7,6 +7,7 @@
 
 const LOGIN_AGAIN = 4401;
 const REPLACED = 4409;
+const MOST_SUGGESTIONS = 3;
 
 /**
  * @param {Pick<Chat, "line" | "assistant">} chat
@@ -40,6 +41,35 @@ export function notice({ connection, code, line }, online, words) {
     case "reconnecting": return { text: words.say(line.pending.length > 0 ? "reconnecting_kept" : "reconnecting"), tone: "warning" };
     case "closed": return code === null || code === 4408 ? null : { text: words.say(ended(code)), tone: "danger" };
   }
+}
+
+/**
+ * The first bubble of a conversation, with questions to begin with; null while an older page stands above.
+ * @param {Chat["line"]} line
+ * @param {{assistant: string, greeting: Record<string, string>, suggestions: Record<string, string[]>}} site
+ * @param {Words} words
+ */
+export function greeting(line, site, { locale }) {
+  if (line.earlier) return null;
+  const started = line.items.length > 0 || line.pending.length > 0;
+  const suggestions = started ? [] : (site.suggestions[locale] ?? []).slice(0, MOST_SUGGESTIONS);
+  return { name: site.assistant, text: site.greeting[locale] || site.greeting.en, suggestions };
+}
+
+/**
+ * What a customer waits for; null while no person is.
+ * @param {Pick<Chat, "line" | "contact" | "contactRefused" | "leavingContact">} chat
+ * @returns {import("./waiting.js").Waiting | null}
+ */
+export function waiting({ line, contact, contactRefused, leavingContact }) {
+  if (line.owner.kind !== "queue" || line.status === "resolved") return null;
+  const { queuePosition, availability } = line;
+  return { position: queuePosition, availability, contact, leaving: leavingContact, refused: contactRefused !== null };
+}
+
+/** Whether a person can still be asked for. @param {Pick<Chat, "line" | "asking">} chat */
+export function canAskForHuman({ line, asking }) {
+  return !asking && (line.owner.kind === "assistant" || line.status === "resolved");
 }
 
 /** @param {number} code */
