@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from apps.engine.languages import Language, asked_in, language_of
 from apps.engine.types import Passage
-from apps.knowledge.words import asked_words, is_chinese, words
+from apps.knowledge.words import asked_words, words
 
 Floats = npt.NDArray[np.float32]
 
@@ -30,10 +31,10 @@ _HALF_BM25 = 8.0
 # A passage is about the question from here on: cosine + 0.05 x coverage, by (asked, written) language. The
 # cosines of the model lie higher in Chinese, and lower where no word can match.
 _ABOUT_FROM = {
-    ("en", "en"): 0.894,
-    ("zh", "zh"): 0.912,
-    ("zh", "en"): 0.838,
-    ("en", "zh"): 0.838,
+    (Language.ENGLISH, Language.ENGLISH): 0.894,
+    (Language.CHINESE, Language.CHINESE): 0.912,
+    (Language.CHINESE, Language.ENGLISH): 0.838,
+    (Language.ENGLISH, Language.CHINESE): 0.838,
 }
 # Without a vector: so much of the question's words, by rarity, must be in the passage.
 _ABOUT_BY_WORDS_FROM = 0.9
@@ -148,10 +149,10 @@ class Corpus:
                 chosen.append(int(at))
         return chosen
 
-    def _about(self, at: int, language: str, coverage: Floats, cosines: Floats | None) -> bool:
+    def _about(self, at: int, language: Language, coverage: Floats, cosines: Floats | None) -> bool:
         if cosines is None or not self._embedded[at]:
             return bool(coverage[at] >= _ABOUT_BY_WORDS_FROM)
-        written = "zh" if self.entries[at].locale.startswith("zh") else "en"
+        written = language_of(self.entries[at].locale)
         return bool(cosines[at] + _WORDS_WEIGHT * coverage[at] >= _ABOUT_FROM[(language, written)])
 
     def _passage(self, at: int, score: float, answerable: bool) -> Passage:
@@ -164,12 +165,3 @@ class Corpus:
             answerable=answerable,
             locale=entry.locale,
         )
-
-
-def asked_in(question: str, locale: str) -> str:
-    """The language of a question: by its script, or by the page's where it has no letters ("1042?")."""
-    if is_chinese(question):
-        return "zh"
-    if any(character.isalpha() for character in question):
-        return "en"
-    return "zh" if locale.startswith("zh") else "en"

@@ -55,11 +55,6 @@ def asked_words(question: str) -> list[str]:
     return found
 
 
-def is_chinese(text: str) -> bool:
-    """Whether the text has Chinese characters; names and numbers inside Chinese stay Chinese."""
-    return any("\u3400" <= character <= "\u9fff" for character in text)
-
-
 def _is_latin(run: str) -> bool:
     return run[0].isascii()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import cel
 
+from apps.engine.languages import Language, language_of
 from apps.engine.rules import Decision, RuleInput
 from apps.rulebook.compiler import Condition, EvaluationError
 from apps.rulebook.vocabulary import MAX_TEXT_CHARACTERS, variables
@@ -23,10 +24,9 @@ class Action:
 
     def reply(self, locale: str) -> str:
         """In the customer's language if there is one, else in the other."""
-        first, second = (
-            (self.reply_zh, self.reply_en) if locale.startswith("zh") else (self.reply_en, self.reply_zh)
-        )
-        return first or second
+        if language_of(locale) is Language.CHINESE:
+            return self.reply_zh or self.reply_en
+        return self.reply_en or self.reply_zh
 
 
 @dataclass(frozen=True, slots=True)

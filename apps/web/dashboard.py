@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from apps.accounts.models import Agent
+from apps.engine.languages import Language, language_of
 
 View: TypeAlias = Callable[..., HttpResponseBase]
 Words: TypeAlias = dict[str, dict[str, Any]]
@@ -99,7 +100,7 @@ def modules() -> tuple[str, ...]:
 
 
 def _context() -> dict[str, Any]:
-    language = "zh-hans" if (get_language() or "").startswith("zh") else "en"
+    language = "zh-hans" if language_of(get_language() or "") is Language.CHINESE else "en"
     return {
         "words": catalog(language),
         "language": language,

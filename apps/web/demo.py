@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from apps.accounts.models import Site
+from apps.engine.languages import Language, language_of
 from apps.web.demo_catalog import CUSTOMERS, shown
 
 IDENTITY_LIFETIME_S: Final = 600
@@ -21,8 +22,9 @@ IDENTITY_LIFETIME_S: Final = 600
 @require_safe
 def shop(request: HttpRequest) -> HttpResponse:
     """The shop's page in English or Chinese."""
-    language = "zh" if request.GET.get("lang", "").startswith("zh") else "en"
-    context = {"language": language, "lang_tag": "zh-Hans" if language == "zh" else "en", "site": _site()}
+    language = language_of(request.GET.get("lang", ""))
+    tag = "zh-Hans" if language is Language.CHINESE else "en"
+    context = {"language": language, "lang_tag": tag, "site": _site()}
     return render(request, "demo/shop.html", context | shown(language))
 
 

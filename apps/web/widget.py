@@ -16,9 +16,9 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import condition, require_safe
 
 from apps.accounts.models import Site
+from apps.engine.languages import Language, language_of
 
 LOADER_MAX_AGE_S: Final = 300
-LANGUAGES: Final = ("en", "zh")
 # Everything app.js imports, so that the browser asks for all of it at once.
 MODULES: Final = (
     "js/widget/announcer.js",
@@ -76,12 +76,12 @@ def loader(request: HttpRequest) -> HttpResponse:
 def frame(request: HttpRequest, site_id: str) -> HttpResponse:
     """The widget's document. Browsers show it only inside pages of the site's allowed origins. One query."""
     site = Site.objects.filter(pk=site_id).first() if "\x00" not in site_id else None
-    language = "zh" if request.GET.get("lang", "").lower().startswith("zh") else "en"
+    language = language_of(request.GET.get("lang", ""))
     if site is None:
         return render(request, "widget/unknown.html", {"language": language}, status=404)
     context = {
         "config": _config(site, language),
-        "language": "zh-Hans" if language == "zh" else "en",
+        "language": "zh-Hans" if language is Language.CHINESE else "en",
         "modules": MODULES,
     }
     response = render(request, "widget/frame.html", context)
@@ -90,7 +90,7 @@ def frame(request: HttpRequest, site_id: str) -> HttpResponse:
     return response
 
 
-def _config(site: Site, language: str) -> dict[str, Any]:
+def _config(site: Site, language: Language) -> dict[str, Any]:
     return {
         "site": site.pk,
         "name": site.name,
@@ -130,7 +130,7 @@ def _loader() -> str:
 def _catalogs() -> dict[str, Any]:
     return {
         language: json.loads(_source(f"js/widget/locale/{language}.json").read_text(encoding="utf-8"))
-        for language in LANGUAGES
+        for language in Language
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.knowledge.ranking import Corpus, Entry, asked_in
+from apps.knowledge.ranking import Corpus, Entry
 from apps.knowledge.words import asked_words, stem, words
 
 
@@ -103,16 +103,3 @@ def test_by_words_alone_a_passage_answers_only_with_nearly_all_of_the_question()
 
 def test_an_empty_corpus_finds_nothing() -> None:
     assert found(corpus(), "boots", [1, 0]) == []
-
-
-@pytest.mark.parametrize(
-    ("question", "locale", "language"),
-    [
-        ("1042?", "zh-hans", "zh"),
-        ("1042?", "en", "en"),
-        ("PayPal?", "zh", "en"),
-        ("能用 PayPal 吗", "en", "zh"),
-    ],
-)
-def test_the_script_of_a_question_says_its_language(question: str, locale: str, language: str) -> None:
-    assert asked_in(question, locale) == language

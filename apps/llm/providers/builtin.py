@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apps.engine.events import Done, HandoffCall, OnModelEvent, TextDelta
+from apps.engine.languages import Language, asked_in
 from apps.engine.types import Facts, FactsState, ModelRequest, Order
-from apps.llm.providers.builtin_intent import Intent, Understood, is_chinese, understand
+from apps.llm.providers.builtin_intent import Intent, Understood, understand
 from apps.llm.providers.builtin_policy import best_passage, concise
-from apps.llm.providers.builtin_words import CHINESE, ENGLISH, OFFERS, Words, order_line, order_sentences
+from apps.llm.providers.builtin_words import OFFERS, WORDS, Words, order_line, order_sentences
 
 NAME = "builtin"
 
 # Between two pieces. About the pace of a quick model (33 pieces of a word or two a second): a whole answer dropped in
 # one frame reads like a form letter, and the customer's stop button would have nothing to stop.
 PACE_S = 0.03
-HAN_PIECE = 4  # characters
 LISTED_ORDERS = 5
 
 _PIECE = re.compile(r"\s*[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s*[\u2e80-\u9fff\uff00-\uffef]{1,4}\s*|\s+")
@@ -54,7 +54,7 @@ def pieces(text: str) -> Iterator[str]:
 
 def compose(request: ModelRequest) -> Answer:
     """The whole answer. Pure."""
-    words = CHINESE if is_chinese(request.question, request.locale) else ENGLISH
+    words = WORDS[asked_in(request.question, request.locale)]
     understood = understand(request.question, request.facts.orders)
     match understood.intent:
         case Intent.HANDOFF:
@@ -85,10 +85,11 @@ def _offered(request: ModelRequest) -> bool:
 
 
 def _greeting(words: Words, facts: Facts) -> str:
-    if facts.profile is None or not facts.profile.name:
+    name = facts.profile.name.split() if facts.profile is not None else []
+    if not name:
         return words.greeting
-    name = facts.profile.name if words is CHINESE else facts.profile.name.split()[0]
-    return words.greeting_named.format(name=name)
+    # A Chinese name is called whole; of others the first part.
+    return words.greeting_named.format(name=" ".join(name) if words.language is Language.CHINESE else name[0])
 
 
 def _unknown(words: Words) -> str:
@@ -136,7 +137,7 @@ def _orders_in_words(words: Words, orders: list[Order]) -> str:
 
 
 def _policy(words: Words, request: ModelRequest) -> str | None:
-    passage = best_passage(request.passages, chinese=words is CHINESE)
+    passage = best_passage(request.passages, words.language)
     if passage is None:
         return None
     return f"{concise(passage, request.question)}\n\n{words.read_more.format(title=passage.title)}"

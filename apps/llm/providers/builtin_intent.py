@@ -36,9 +36,6 @@ class Understood:
     asks_policy: bool = False
 
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_LATIN = re.compile(r"[a-zA-Z]{2}")
-
 _PERSON = (
     r"(?:human|(?:real |live |actual )?person|real human|agent|representative|rep|operator|someone(?: real)?|somebody"
     r"|colleague|staff|support team|customer service|your team)"
@@ -105,15 +102,6 @@ _YES = re.compile(
     r"|好|好的|好啊|可以|是|是的|要|需要|嗯|行|麻烦了|转吧)\W*(?:please|thanks?|谢谢)?\W*$",
     re.IGNORECASE,
 )
-
-
-def is_chinese(question: str, locale: str) -> bool:
-    """The question's own language counts; the page's locale only where the question has no words."""
-    if _HAN.search(question):
-        return True
-    if _LATIN.search(question):
-        return False
-    return locale.lower().startswith("zh")
 
 
 def understand(question: str, orders: tuple[Order, ...]) -> Understood:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from apps.engine.languages import Language, language_of
 from apps.engine.types import Passage
 
 SENTENCES = 3
@@ -26,12 +27,12 @@ _COMMON_HAN = frozenset(
 )
 
 
-def best_passage(passages: tuple[Passage, ...], *, chinese: bool) -> Passage | None:
+def best_passage(passages: tuple[Passage, ...], language: Language) -> Passage | None:
     """The best passage the ranker stands behind; one in the customer's language before any other."""
     answerable = [passage for passage in passages if passage.answerable]
     if not answerable:
         return None
-    return max(answerable, key=lambda passage: (passage.locale.startswith("zh") == chinese, passage.score))
+    return max(answerable, key=lambda passage: (language_of(passage.locale) is language, passage.score))
 
 
 def concise(passage: Passage, question: str) -> str:

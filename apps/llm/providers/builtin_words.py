@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
+from apps.engine.languages import Language
 from apps.engine.types import Order
 
 
@@ -12,6 +13,7 @@ from apps.engine.types import Order
 class Words:
     """One language's sentences. Braces are filled by name."""
 
+    language: Language
     greeting: str
     greeting_named: str
     thanks: str
@@ -40,6 +42,7 @@ class Words:
 
 
 ENGLISH = Words(
+    language=Language.ENGLISH,
     greeting="Hello! What can I help you with?",
     greeting_named="Hello {name}! What can I help you with?",
     thanks="You're welcome. If anything else comes up, just write.",
@@ -80,6 +83,7 @@ ENGLISH = Words(
 )  # fmt: skip
 
 CHINESE = Words(
+    language=Language.CHINESE,
     greeting="您好！有什么可以帮您？",
     greeting_named="{name}，您好！有什么可以帮您？",
     thanks="不客气。还有问题随时告诉我。",
@@ -117,6 +121,7 @@ CHINESE = Words(
     list_join="、",
 )  # fmt: skip
 
+WORDS = {words.language: words for words in (ENGLISH, CHINESE)}
 OFFERS = (ENGLISH.offer, CHINESE.offer, ENGLISH.identify, CHINESE.identify)
 _ON_THE_WAY = ("processing", "shipped", "in_transit")
 
@@ -148,7 +153,7 @@ def day_in_words(words: Words, iso: str, *, with_year: bool) -> str:
         day = dt.date.fromisoformat(iso[:10])
     except ValueError:
         return iso
-    if words is CHINESE:
+    if words.language is Language.CHINESE:
         return f"{f'{day.year}年' if with_year else ''}{day.month}月{day.day}日"
     return f"{day.day} {_MONTHS[day.month - 1]}{f' {day.year}' if with_year else ''}"
 
