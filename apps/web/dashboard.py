@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET
 
 from apps.accounts.models import Agent
 from apps.engine.languages import Language, language_of
+from apps.web.policy import SELF, content_security_policy
 
 View: TypeAlias = Callable[..., HttpResponseBase]
 Words: TypeAlias = dict[str, dict[str, Any]]
@@ -32,19 +33,10 @@ def strict_policy(view: View) -> View:
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
-        response["Content-Security-Policy"] = content_security_policy(request)
+        response["Content-Security-Policy"] = content_security_policy(request, forms=SELF)
         return response
 
     return wrapped
-
-
-def content_security_policy(request: HttpRequest) -> str:
-    # The socket is named besides 'self', which covers ws: only since CSP level 3 (Safari 15.4).
-    socket = f"{'wss' if request.is_secure() else 'ws'}://{request.get_host()}"
-    return (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
-        f"connect-src 'self' {socket}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    )
 
 
 @require_GET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from django.views.decorators.http import condition, require_safe
 
 from apps.accounts.models import Site
 from apps.engine.languages import Language, language_of
+from apps.web.policy import NOBODY, SELF, content_security_policy
 
 LOADER_MAX_AGE_S: Final = 300
 # Everything app.js imports, so that the browser asks for all of it at once.
@@ -55,7 +57,8 @@ MODULES: Final = (
 
 
 def _loader_etag(request: HttpRequest) -> str:
-    return f'"{hash(_loader()) & 0xFFFFFFFFFFFF:x}"'
+    # Not `hash`, which differs from process to process.
+    return f'"{sha256(_loader().encode()).hexdigest()[:16]}"'
 
 
 @require_safe
@@ -85,7 +88,9 @@ def frame(request: HttpRequest, site_id: str) -> HttpResponse:
         "modules": MODULES,
     }
     response = render(request, "widget/frame.html", context)
-    response["Content-Security-Policy"] = _policy(request, site.allowed_origins)
+    response["Content-Security-Policy"] = content_security_policy(
+        request, images=f"{SELF} data:", framed_by=" ".join(site.allowed_origins) or NOBODY
+    )
     response["Cache-Control"] = "no-cache"
     return response
 
@@ -102,23 +107,6 @@ def _config(site: Site, language: Language) -> dict[str, Any]:
         "suggestions": {"en": site.suggestions_en, "zh": site.suggestions_zh},
         "catalogs": _catalogs(),
     }
-
-
-def _policy(request: HttpRequest, origins: list[str]) -> str:
-    host = request.get_host()
-    sockets = f"wss://{host}" if request.is_secure() else f"ws://{host}"
-    rules = {
-        "default-src": "'none'",
-        "script-src": "'self'",
-        "style-src": "'self'",
-        "img-src": "'self' data:",
-        # Older Safari does not count the socket as 'self'.
-        "connect-src": f"'self' {sockets}",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "frame-ancestors": " ".join(origins) or "'none'",
-    }
-    return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,11 @@ def test_the_loader_is_small_and_public(client: Client) -> None:
     assert answer["Cross-Origin-Resource-Policy"] == "cross-origin"
     again = client.get("/widget.js", headers={"accept-encoding": "gzip", "if-none-match": answer["ETag"]})
     assert again.status_code == 304
+
+
+def test_every_process_gives_the_loader_the_same_tag(client: Client) -> None:
+    answer = client.get("/widget.js")
+    assert answer["ETag"] == f'"{sha256(answer.content).hexdigest()[:16]}"'
 
 
 def test_only_the_allowed_origins_may_show_the_frame(client: Client, site: Site) -> None:
