@@ -26,6 +26,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include(api)),
-    path("", include("apps.web.dashboard_urls")),
     path("", include("apps.web.urls")),
 ]
