@@ -18,9 +18,10 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from apps.accounts.agents import agent_for_user, create_login, save_agent
 from apps.accounts.forms import AgentForm, NewAgentForm, SiteForm, WorkspaceForm
 from apps.accounts.models import Agent, Site, Team, Workspace, bump
-from apps.accounts.services import agent_for_user, create_login, rotate_identity_secret, save_agent
+from apps.accounts.sites import rotate_identity_secret
 from apps.accounts.staff import ScopedAdmin, is_superuser
 
 admin.site.unregister(User)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -15,6 +16,9 @@ from apps.stores.ids import new_id, new_secret
 from apps.stores.sealed import SealedText
 
 WEEKDAYS = 7
+
+# A site's version counters: what of it was edited.
+Counter: TypeAlias = Literal["settings_version", "rules_version", "knowledge_version"]
 
 
 def validate_hours(value: object) -> None:
@@ -177,6 +181,6 @@ class Agent(models.Model):
         return self.name
 
 
-def bump(site: Site | str, field: str) -> None:
-    """Announces an edit of `settings_version`, `rules_version` or `knowledge_version` to every resident. One query."""
-    Site.objects.filter(pk=site if isinstance(site, str) else site.pk).update(**{field: F(field) + 1})
+def bump(site: Site | str, counter: Counter) -> None:
+    """Announces an edit to every resident that the counter stands for. One query."""
+    Site.objects.filter(pk=site if isinstance(site, str) else site.pk).update(**{counter: F(counter) + 1})

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.http import HttpRequest
 
-from apps.accounts.services import AgentIdentity, agent_for_user
+from apps.accounts.agents import AgentIdentity, agent_for_user
 
 
 def agent_for_session(cookie_header: str) -> AgentIdentity | None:
-    """None without a valid session, or when its user is no active agent. Three to four queries."""
+    """None without a valid session, or when its user is no active agent. Two to three queries."""
     try:
         cookie = SimpleCookie(cookie_header).get(settings.SESSION_COOKIE_NAME)
     except CookieError:

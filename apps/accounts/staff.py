@@ -14,7 +14,7 @@ from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 
-from apps.accounts.services import admin_workspace
+from apps.accounts.agents import admin_workspace
 from apps.stores.sealed import SealedText
 
 

@@ -13,7 +13,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from apps.accounts.services import AgentIdentity, agent_for_user
+from apps.accounts.agents import AgentIdentity, agent_for_user
 from apps.conversations.models import Conversation, Message
 
 

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.models import Site
+from apps.accounts.sites import find_site
 from apps.customers.identity import TOKEN_LIMIT, issue_visitor_token, visitor_token_expiry
 
 
@@ -85,7 +86,7 @@ class WidgetConfig(OpenView):
 
 
 def _site(site_id: str) -> Site:
-    site = Site.objects.filter(pk=site_id).first() if "\x00" not in site_id else None
+    site = find_site(site_id)
     if site is None:
         raise NotFound("There is no such site.")
     return site

@@ -18,6 +18,7 @@ from django.core.signing import BadSignature, SignatureExpired, TimestampSigner
 from django.core.validators import validate_email
 
 from apps.accounts.models import Site
+from apps.accounts.sites import find_site
 from apps.customers.models import Customer
 from apps.stores.ids import new_id
 
@@ -148,7 +149,7 @@ def _foreign(token: str, site_id: str) -> bool:
 
 
 def _identify_visitor(visitor: _Visitor) -> Identified:
-    site = Site.objects.filter(pk=visitor.site_id).only("id", "workspace_id").first()
+    site = find_site(visitor.site_id)
     if site is None:
         raise BadToken(TokenFault.INVALID)
     customer, _ = Customer.objects.get_or_create(pk=visitor.customer_id, defaults={"site": site})
@@ -185,9 +186,7 @@ def _named_site(identity: str) -> Site:
         issuer = jwt.decode(identity, options={"verify_signature": False}).get("iss")
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
         raise BadToken(TokenFault.INVALID) from error
-    if not isinstance(issuer, str) or not _storable(issuer):
-        raise BadToken(TokenFault.INVALID)
-    site = Site.objects.filter(pk=issuer).only("id", "workspace_id", "identity_secret").first()
+    site = find_site(issuer) if isinstance(issuer, str) else None
     # An empty secret (no key opens it any more) would accept anyone's signature.
     if site is None or not site.identity_secret:
         raise BadToken(TokenFault.INVALID)

@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 from typing import assert_never
 
-from apps.accounts.services import AgentIdentity
+from apps.accounts.agents import AgentIdentity
 from apps.accounts.sessions import agent_for_session
 from apps.conversations import commands as c
 from apps.conversations.selectors import NotFound

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from apps.accounts.services import site_origins
+from apps.accounts.sites import site_origins
 
 
 def header(scope: dict[str, Any], name: bytes) -> str:

@@ -17,6 +17,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import condition, require_safe
 
 from apps.accounts.models import Site
+from apps.accounts.sites import find_site
 from apps.engine.languages import Language, language_of
 from apps.web.policy import NOBODY, SELF, content_security_policy
 
@@ -78,7 +79,7 @@ def loader(request: HttpRequest) -> HttpResponse:
 @xframe_options_exempt
 def frame(request: HttpRequest, site_id: str) -> HttpResponse:
     """The widget's document. Browsers show it only inside pages of the site's allowed origins. One query."""
-    site = Site.objects.filter(pk=site_id).first() if "\x00" not in site_id else None
+    site = find_site(site_id)
     language = language_of(request.GET.get("lang", ""))
     if site is None:
         return render(request, "widget/unknown.html", {"language": language}, status=404)

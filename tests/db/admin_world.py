@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from apps.accounts.agents import create_agent
 from apps.accounts.models import Agent, Site, Team, Workspace
-from apps.accounts.services import create_agent
 from apps.conversations.models import Conversation, Message, OutboxItem
 from apps.customers.models import Customer, ProfileSource
 from apps.knowledge.models import Article

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from apps.accounts.agents import create_agent
 from apps.accounts.models import Agent, Workspace
-from apps.accounts.services import create_agent
 
 PASSWORD = "a-long-test-passphrase"
 

@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
+from apps.accounts.agents import create_agent
 from apps.accounts.models import Site, Team, Workspace, bump
-from apps.accounts.services import create_agent
 from apps.customers.models import ProfileSource
 from apps.knowledge import demo as articles
 from apps.rulebook import demo as rules

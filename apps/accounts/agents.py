@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
+from django.db.models import QuerySet
 
-from apps.accounts.models import Agent, Site, Team, Workspace, bump
-from apps.stores.ids import new_secret
+from apps.accounts.models import Agent, Team, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,31 +20,18 @@ class AgentIdentity:
     id: str
     name: str
     workspace_id: str
-    role: str  # agent | admin
-    team_ids: tuple[int, ...]
-
-    @property
-    def is_admin(self) -> bool:
-        return self.role == Agent.Role.ADMIN
 
 
 def agent_for_user(user_id: int | None) -> AgentIdentity | None:
-    """The agent a user works as; None when there is none or either is deactivated. Two queries."""
-    if user_id is None:
-        return None
-    agent = Agent.objects.filter(user_id=user_id, active=True, user__is_active=True).first()
-    if agent is None:
-        return None
-    team_ids = tuple(agent.teams.order_by("pk").values_list("pk", flat=True))
-    return AgentIdentity(agent.pk, agent.name, agent.workspace_id, agent.role, team_ids)
+    """The agent a user works as; None when there is none or either is deactivated. One query."""
+    agent = _working(user_id).first()
+    return AgentIdentity(agent.pk, agent.name, agent.workspace_id) if agent is not None else None
 
 
 def admin_workspace(user_id: int | None) -> str | None:
     """The workspace this user may administer as an active admin agent. One query."""
-    if user_id is None:
-        return None
-    found = Agent.objects.filter(user_id=user_id, active=True, user__is_active=True, role=Agent.Role.ADMIN)
-    return found.values_list("workspace_id", flat=True).first()
+    admins = _working(user_id).filter(role=Agent.Role.ADMIN)
+    return admins.values_list("workspace_id", flat=True).first()
 
 
 def create_login(username: str, password: str) -> User:
@@ -84,16 +71,8 @@ def save_agent(agent: Agent) -> None:
         user.save(update_fields=["is_staff"])
 
 
-def rotate_identity_secret(site: Site) -> str:
-    """The new secret, which the site's server must sign with from now on: tokens of the old one end at once."""
-    secret = new_secret()
-    with transaction.atomic():
-        Site.objects.filter(pk=site.pk).update(identity_secret=secret)
-        bump(site, "settings_version")
-    return secret
-
-
-def site_origins(site_id: str) -> tuple[str, ...]:
-    """The origins that may use a site directly. One query."""
-    found = Site.objects.filter(pk=site_id).values_list("allowed_origins", flat=True).first()
-    return tuple(found or ())
+def _working(user_id: int | None) -> QuerySet[Agent]:
+    """The user's agent while both are active. Strangers (`None`) have none."""
+    if user_id is None:
+        return Agent.objects.none()
+    return Agent.objects.filter(user_id=user_id, active=True, user__is_active=True)

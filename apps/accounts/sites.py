@@ -1,0 +1,28 @@
+"""Sites by their public id, and what changes in one without a form."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from apps.accounts.models import Site, bump
+from apps.stores.ids import is_id, new_secret
+
+
+def find_site(site_id: str) -> Site | None:
+    """The site of a snippet's id, whatever a stranger has sent as one. One query, none for what is no id."""
+    return Site.objects.filter(pk=site_id).first() if is_id(site_id) else None
+
+
+def site_origins(site_id: str) -> tuple[str, ...]:
+    """The origins that may use a site directly. One query."""
+    site = find_site(site_id)
+    return tuple(site.allowed_origins) if site is not None else ()
+
+
+def rotate_identity_secret(site: Site) -> str:
+    """The new secret, which the site's server must sign with from now on: tokens of the old one end at once."""
+    secret = new_secret()
+    with transaction.atomic():
+        Site.objects.filter(pk=site.pk).update(identity_secret=secret)
+        bump(site, "settings_version")
+    return secret
