@@ -2,7 +2,7 @@
 /** The right pane: who the customer is, how the last answer was made, orders, earlier conversations. */
 
 import { avatar, button, emit, h, verifiedMark } from "./dom.js";
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { ageText, nameOf } from "./view.js";
 import { bars, layout, markChips, rounded } from "./waterfall.js";
 

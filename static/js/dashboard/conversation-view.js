@@ -1,7 +1,7 @@
 // @ts-check
 /** The middle pane: who answers and the verbs, the messages, the composer. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { blank, bones, button, emit, h, setAttribute, setText, verifiedMark } from "./dom.js";
 import { letterOf } from "./keys.js";
 import { MessageThread } from "./message-thread.js";

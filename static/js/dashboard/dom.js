@@ -1,7 +1,7 @@
 // @ts-check
 /** Building and updating elements. Text only ever becomes text nodes; nothing here parses markup. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { hue, initials } from "./people.js";
 
 /** @typedef {Node|string|null|undefined|false} Child */

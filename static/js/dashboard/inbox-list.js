@@ -1,7 +1,7 @@
 // @ts-check
 /** The list of conversations: filters, search, rows, and the state of the connection. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { arrange, blank, bones, button, emit, h, setAttribute, setText } from "./dom.js";
 import { FILTERS, countRows, visibleRows } from "./inbox.js";
 import { InboxRowButton } from "./inbox-row.js";

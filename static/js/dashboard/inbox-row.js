@@ -1,7 +1,7 @@
 // @ts-check
 /** One row of the list. It keeps its elements, so that focus survives every repaint. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { h, setAttribute, setText, verifiedMark } from "./dom.js";
 import { isMine, waitingSince } from "./inbox.js";
 import { hue, initials } from "./people.js";

@@ -1,7 +1,7 @@
 // @ts-check
 /** One message: the customer's, a colleague's, the assistant's (live or stored), or ours on its way. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { safeHref, show } from "../wire/markdown.js";
 import { button, emit, h, setText } from "./dom.js";
 import { nameOf } from "./view.js";

@@ -1,7 +1,7 @@
 // @ts-check
 /** The messages of one conversation. Follows the stream only while the reader is at the end. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { arrange, button, emit, h } from "./dom.js";
 import { MessageNode } from "./message-node.js";
 import { threadLines } from "./lines.js";

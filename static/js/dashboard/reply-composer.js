@@ -2,7 +2,7 @@
 /** Where the owning agent writes; for everybody else it says who answers and how to take over. */
 
 import { TEXT_LIMIT } from "../wire/frames.js";
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { button, emit, h, setAttribute, setText } from "./dom.js";
 import { letterOf } from "./keys.js";
 import { allowed } from "./room.js";

@@ -1,7 +1,7 @@
 // @ts-check
 /** The small menu of settings: announcements, keys, appearance, language, log-out. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { button, emit, h, setAttribute, setText } from "./dom.js";
 import { letterOf } from "./keys.js";
 

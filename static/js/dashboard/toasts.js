@@ -1,7 +1,7 @@
 // @ts-check
 /** Short messages at the lower edge: what happened, and how to undo it. */
 
-import { icon } from "../wire/icons.js";
+import { icon } from "./icons.js";
 import { button, emit, h } from "./dom.js";
 
 const SHOWN_MS = 6_000;
