@@ -145,14 +145,15 @@ class Change:
         return self.state.last_seq
 
     def result(self) -> c.Appended:
-        message = next((e.message.view() for e in self.events if e.message is not None), None)
-        first = self.events[0].seq if self.events else self.state.last_seq
+        """As acknowledged: by the message's number where there is one, else by the first event's, else the last."""
+        said = next((event for event in self.events if event.message is not None), None)
+        named = said or next(iter(self.events), None)
         return c.Appended(
-            seq=first,
+            seq=named.seq if named is not None else self.state.last_seq,
             at=milliseconds(self.at),
             events=tuple(wire_event(self.state.id, event) for event in self.events),
             standing=self.state.standing(),
-            message=message,
+            message=said.message.view() if said is not None and said.message is not None else None,
             opened=self.opened,
         )
 

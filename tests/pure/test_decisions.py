@@ -102,6 +102,12 @@ def test_a_new_episode_does_not_inherit_the_owner() -> None:
     assert (state.status, state.owner_kind, state.owner_agent_id) == ("open", "assistant", None)
 
 
+def test_a_message_that_reopens_is_acknowledged_by_its_own_number() -> None:
+    appended = applied(fresh(status="resolved"), says())
+    assert appended.message is not None
+    assert appended.seq == appended.message.place == 3
+
+
 def test_an_answer_finished_after_a_takeover_is_marked_and_hands_nothing_over() -> None:
     state = fresh()
     applied(state, says())
