@@ -21,6 +21,7 @@ from apps.stores.redis import connect
 from apps.turns import leases
 from apps.turns.attendance import Attendance
 from apps.turns.buffer import StreamBuffer
+from apps.turns.contexts import Contexts
 from apps.turns.feed import Feed
 from apps.turns.office import Office
 from apps.turns.preload import Preloader
@@ -63,6 +64,7 @@ class ProcessOwner:
             knowledge=KnowledgeResident(),
             facts=FactSources(redis),
             line=Line(),
+            contexts=Contexts(),
         )
         residents = Residents((runtime.sites, runtime.line), (runtime.rules,), (runtime.knowledge,))
         feed = Feed(switchboard, runtime.presence, runtime.sites)

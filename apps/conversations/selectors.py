@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from apps.conversations.models import Conversation, Event, Message
+from apps.conversations.models import Conversation, Event
 from apps.conversations.projection import event_view, inbox_row_view, owner_view, summary_view
 from apps.engine.types import Speaker, Utterance
 from apps.wire.protocol import CATCH_UP_LIMIT, PAGE_EVENTS, EventKind, InboxRow, Owner, Page, Summary
@@ -15,8 +15,6 @@ from apps.wire.protocol import CATCH_UP_LIMIT, PAGE_EVENTS, EventKind, InboxRow,
 INBOX_OPEN_ROWS = 300
 INBOX_RESOLVED_ROWS = 30
 SUMMARIES = 20
-# The model reads at most this many of the newest messages; compression of older ones belongs to the context.
-UTTERANCES = 60
 
 # Kinds that put something on the screen. A removal shows through its message's own event.
 _SHOWN = (EventKind.MESSAGE, EventKind.OWNER, EventKind.STATUS, EventKind.CONTACT)
@@ -100,15 +98,24 @@ def catch_up(snapshot: Snapshot, after: int) -> Page | None:
     )
 
 
-def utterances(conversation: str) -> tuple[Utterance, ...]:
-    """The newest messages in screen order. One query."""
+def said_after(conversation: str, seq: int) -> tuple[int, tuple[Utterance, ...]]:
+    """The newest seq, and the messages whose events came after `seq`, as they stand now. Two queries.
+
+    A removed message is given with an empty text; an interrupted part is left out, for another part follows it.
+    """
+    newest = Conversation.objects.values_list("last_seq", flat=True).get(pk=conversation)
     rows = (
-        Message.objects.filter(conversation_id=conversation)
-        .exclude(state="removed")
-        .order_by("-place")
-        .values_list("author", "text", "place")[:UTTERANCES]
+        Event.objects.filter(
+            conversation_id=conversation, seq__gt=seq, seq__lte=newest, message__isnull=False
+        )
+        .exclude(message__state="interrupted")
+        .order_by("seq")
+        .values_list("message__author", "message__text", "message__place", "message__state")
     )
-    return tuple(Utterance(Speaker(author), text, place) for author, text, place in reversed(rows))
+    return newest, tuple(
+        Utterance(Speaker(author), "" if state == "removed" else text, place)
+        for author, text, place, state in rows
+    )
 
 
 def inbox(workspace: str) -> tuple[InboxRow, ...]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.engine.context import build_messages, needs_facts, order_number
+from apps.engine.context import Context
 from apps.engine.deadlines import FACTS_COPY_S, FACTS_FETCH_S, RETRIEVAL_S
 from apps.engine.events import (
     Acting,
@@ -21,22 +21,24 @@ from apps.engine.events import (
     Tagged,
     TextDelta,
 )
+from apps.engine.needs import needs_facts, order_number
 from apps.engine.ports import FactSource, Model, ModelUnavailable, Retrieval, Trace
+from apps.engine.prompt import facts_message, policy_message
 from apps.engine.rules import Decision, RuleInput, RuleSet
-from apps.engine.types import Assistant, Facts, FactsState, ModelRequest, Passage, Usage, Utterance
+from apps.engine.types import Assistant, Facts, FactsState, ModelRequest, Passage, Usage
 
 MAX_SOURCES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TurnInput:
-    """What is known when the turn starts. The last utterance is the question."""
+    """What is known when the turn starts. The question is the newest message of the context."""
 
     conversation: str
     question: str
     locale: str
     verified: bool
-    history: Sequence[Utterance]
+    context: Context
     assistant: Assistant
     teams: tuple[str, ...]
     within_hours: bool
@@ -106,7 +108,7 @@ def _rule_input(given: TurnInput, facts: Facts) -> RuleInput:
     return RuleInput(
         text=given.question,
         locale=given.locale,
-        turn_number=sum(utterance.speaker == "customer" for utterance in given.history),
+        turn_number=given.context.customer_turns(),
         facts=facts,
         within_hours=given.within_hours,
     )
@@ -154,7 +156,9 @@ def _request(
     given: TurnInput, facts: Facts, passages: tuple[Passage, ...], decision: Decision
 ) -> ModelRequest:
     return ModelRequest(
-        messages=build_messages(given.assistant, facts, given.history, passages, decision.instructions),
+        messages=given.context.prompt(
+            policy_message(given.assistant), facts_message(facts), passages, decision.instructions
+        ),
         question=given.question,
         locale=given.locale,
         facts=facts,

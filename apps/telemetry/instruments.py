@@ -51,3 +51,6 @@ knowledge_searches = Counter(
     "Searches of the articles, by meaning and words or by words alone",
     ["by"],
 )
+
+contexts = Counter("chatsvc_contexts_total", "Contexts at turn start: resident, or read anew", ["found"])
+context_bytes = Gauge("chatsvc_context_bytes", "Memory of the resident contexts, estimated")

@@ -67,6 +67,7 @@ class Office:
             self.runtime.presence.online(who.workspace_id),
         )
         self._look_after(snapshot)
+        self.runtime.spawn(self._make_resident(snapshot), "context")
         site = self.runtime.sites.current(who.site_id)
         queued = snapshot.owner.kind is wire.OwnerKind.QUEUE and snapshot.waiting_since is not None
         position = await in_database(selectors.queue_position, snapshot) if queued else None
@@ -145,11 +146,15 @@ class Office:
         return wire.History(page=page, after=asked.after, before=asked.before, live=live)
 
     def _look_after(self, snapshot: selectors.Snapshot) -> None:
-        """Somebody looks at a conversation whose process may be gone: do not wait for the sweep."""
+        """Somebody came: do not wait for the sweep where its process may be gone."""
         if snapshot.turn:
             self.runtime.spawn(
                 self.supervisor.adopt_if_dead(snapshot.id, snapshot.turn_process), "adopt on arrival"
             )
+
+    async def _make_resident(self, snapshot: selectors.Snapshot) -> None:
+        """While the customer reads, so that the question finds the conversation in memory."""
+        await self.runtime.contexts.of(snapshot.id, snapshot.last_seq)
 
     async def _panel(self, snapshot: selectors.Snapshot, *, needed: bool) -> wire.Panel:
         asker: Asker = StoredAsker(snapshot.customer, snapshot.row.verified)

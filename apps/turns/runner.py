@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from apps.accounts.hours import availability
 from apps.accounts.resident import SiteSettings
 from apps.conversations import commands as c
-from apps.conversations import selectors
 from apps.customers.facts import Asker, CustomerFacts
 from apps.engine import turn as engine
+from apps.engine.context import Context
 from apps.engine.events import (
     Acting,
     Delta,
@@ -24,8 +24,7 @@ from apps.engine.events import (
     Tagged,
     TurnEvent,
 )
-from apps.engine.types import Assistant, ModelRequest, Passage, Utterance
-from apps.stores.database import in_database
+from apps.engine.types import Assistant, ModelRequest, Passage
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.fanout import Fanout, Reactions
@@ -149,15 +148,15 @@ class Runner:
     async def _think(self) -> None:
         runtime, job, waterfall = self._runtime, self.job, self.job.waterfall
         try:
-            with waterfall.stage("history"):
-                history = await in_database(selectors.utterances, job.conversation)
+            with waterfall.stage("conversation"):
+                context = await runtime.contexts.of(job.conversation, self.opened.place)
             ports = engine.Ports(
                 model=_SiteModel(runtime, job.site, await spent(job.site)),
                 facts=CustomerFacts(runtime.facts, job.asker),
                 retrieval=job.retrieval,
                 rules=runtime.rules.current(job.site.id),
             )
-            await engine.run(self._input(history), ports, self._emit, waterfall)
+            await engine.run(self._input(context), ports, self._emit, waterfall)
         except Exception as error:
             # The turn's boundary: whatever broke, the customer gets an honest sentence and the log the trace.
             logger.exception("turn %s failed", self.opened.turn)
@@ -188,7 +187,7 @@ class Runner:
             await self._fanout.say(text)
         instruments.ttft_seconds.observe(self.job.waterfall.elapsed_ms() / 1000)
 
-    def _input(self, history: tuple[Utterance, ...]) -> engine.TurnInput:
+    def _input(self, context: Context) -> engine.TurnInput:
         job, site = self.job, self.job.site
         within, _ = availability(site.hours, site.timezone, datetime.now(UTC))
         return engine.TurnInput(
@@ -196,7 +195,7 @@ class Runner:
             question=job.question,
             locale=job.locale,
             verified=job.asker.verified,
-            history=history,
+            context=context,
             assistant=Assistant(site.assistant_name, site.name, site.instructions, site.version),
             teams=tuple(name for name, _ in site.teams),
             within_hours=within,

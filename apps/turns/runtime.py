@@ -17,6 +17,7 @@ from apps.knowledge.resident import KnowledgeResident
 from apps.llm.line import Line
 from apps.rulebook.resident import RuleResident
 from apps.turns.buffer import StreamBuffer
+from apps.turns.contexts import Contexts
 from apps.turns.switchboard import Switchboard
 
 # Starts a task in the owner's group. An exception in it is logged and ends nothing else.
@@ -37,3 +38,4 @@ class Runtime:
     knowledge: KnowledgeResident
     facts: FactSources
     line: Line
+    contexts: Contexts

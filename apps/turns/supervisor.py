@@ -155,6 +155,7 @@ class Supervisor:
     def committed(self, appended: c.Appended) -> None:
         """Publishes the events of a commit of this process and reacts to a change of owner. Runs on the loop."""
         standing, switchboard = appended.standing, self._runtime.switchboard
+        self._runtime.contexts.committed(appended)
         for event in appended.events:
             switchboard.send(Audience.CUSTOMERS, standing.conversation, event)
             switchboard.send(Audience.WATCHERS, standing.conversation, event)
@@ -274,6 +275,7 @@ class Supervisor:
             try:
                 for conversation, process in await in_database(selectors.live_turns):
                     await self.adopt_if_dead(conversation, process)
+                self._runtime.contexts.expire()
             except (DatabaseError, c.LogUnavailable):
                 logger.exception("the sweep for abandoned turns failed")
             await asyncio.sleep(SWEEP_INTERVAL_S)

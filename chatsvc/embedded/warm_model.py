@@ -16,9 +16,10 @@ django.setup()
 
 from apps.accounts.models import Site  # noqa: E402 - models need the setup
 from apps.accounts.resident import SiteResident, SiteSettings  # noqa: E402
-from apps.engine.context import build_messages  # noqa: E402
+from apps.engine.context import Context  # noqa: E402
 from apps.engine.events import Done, ModelEvent  # noqa: E402
-from apps.engine.types import Assistant, Facts, FactsState, ModelRequest, Speaker, Utterance  # noqa: E402
+from apps.engine.prompt import facts_message, policy_message  # noqa: E402
+from apps.engine.types import Assistant, Facts, FactsState, ModelRequest, Speaker  # noqa: E402
 from apps.llm.line import Line  # noqa: E402
 
 GREETING = "Hello"
@@ -52,9 +53,10 @@ async def _warm(line: Line, sites: list[SiteSettings]) -> None:
 
 def _request(site: SiteSettings) -> ModelRequest:
     assistant = Assistant(site.assistant_name, site.name, site.instructions, site.version)
-    history = (Utterance(speaker=Speaker.CUSTOMER, text=GREETING, seq=1),)
+    context = Context()
+    context.add(1, Speaker.CUSTOMER, GREETING)
     return ModelRequest(
-        messages=build_messages(assistant, A_VISITOR, history, (), ()),
+        messages=context.prompt(policy_message(assistant), facts_message(A_VISITOR), (), ()),
         question=GREETING,
         locale="en",
         facts=A_VISITOR,

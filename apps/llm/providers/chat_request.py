@@ -31,7 +31,7 @@ def body(spec: EndpointSpec, request: ModelRequest) -> bytes:
     if quirks.cache_key_field and request.cache_key:
         fields[quirks.cache_key_field] = request.cache_key
     fields.update(msgspec.json.decode(spec.extra_body))
-    fields["messages"] = [{"role": message.role, "content": message.content} for message in request.messages]
+    fields["messages"] = [msgspec.Raw(message.json) for message in request.messages]
     return msgspec.json.encode(fields)
 
 

@@ -1,0 +1,155 @@
+"""The prompt's prefix over any conversation: append-only inside a generation, encoded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apps.engine.context import Context
+from apps.engine.prompt import facts_message, policy_message
+from apps.engine.types import Assistant, ChatMessage, Facts, FactsState, Order, Passage, Profile, Speaker
+
+POLICY = policy_message(Assistant("Lumen", "Lantern", "", 1))
+NOBODY = facts_message(Facts(verified=False, state=FactsState.NONE))
+
+
+def mia(status: str) -> ChatMessage:
+    orders = (Order("1042", status, "2026-01-02", ("Lamp",)),)
+    return facts_message(Facts(True, FactsState.WARM, Profile("Mia Chen", tier="gold"), orders))
+
+
+def passage(text: str) -> Passage:
+    return Passage(title="Returns", text=text, url="", score=1.0, answerable=True)
+
+
+def asked(context: Context, facts: ChatMessage = NOBODY, article: str = "") -> tuple[ChatMessage, ...]:
+    return context.prompt(POLICY, facts, (passage(article),) if article else (), ())
+
+
+def contents(messages: tuple[ChatMessage, ...]) -> list[str]:
+    return [message.content for message in messages]
+
+
+def test_what_is_this_turns_alone_stands_behind_the_history_and_before_the_question() -> None:
+    context = Context()
+    for place, speaker, text in (
+        (1, Speaker.CUSTOMER, "Hi"),
+        (2, Speaker.ASSISTANT, "Hello"),
+        (4, Speaker.CUSTOMER, "Boots?"),
+    ):
+        context.add(place, speaker, text)
+    prompt = asked(context, article="Boots may come back.")
+    assert contents(prompt)[2:] == [
+        "Hi",
+        "Hello",
+        "<articles>\n# Returns\nBoots may come back.\n</articles>",
+        "Boots?",
+    ]
+
+
+def test_facts_that_change_are_told_again_behind_the_history_and_leave_the_prefix_alone() -> None:
+    context = Context()
+    context.add(1, Speaker.CUSTOMER, "Where is it?")
+    first = asked(context, mia("shipped"))
+    context.add(2, Speaker.ASSISTANT, "Shipped.")
+    context.add(4, Speaker.CUSTOMER, "And now?")
+    second = asked(context, mia("delivered"))
+    assert second[:3] == first[:3]
+    assert second[-2] == mia("delivered")
+    assert context.generation == 1
+
+
+def test_an_answer_that_was_stored_after_a_later_question_stands_before_it() -> None:
+    context = Context()
+    context.add(1, Speaker.CUSTOMER, "First?")
+    first = asked(context)
+    context.add(3, Speaker.CUSTOMER, "Second?")
+    context.add(2, Speaker.ASSISTANT, "One.")
+    second = asked(context)
+    assert contents(second)[2:] == ["First?", "One.", "Second?"]
+    assert second[: len(first)] == first
+    assert context.generation == 1
+
+
+def test_a_removed_message_starts_a_new_generation_only_if_the_model_had_it() -> None:
+    context = Context()
+    context.add(1, Speaker.CUSTOMER, "My card is 4111 1111")
+    context.remove(1)
+    assert (context.generation, context.tokens) == (1, 0)
+    context.add(2, Speaker.CUSTOMER, "My card is 4111 1111")
+    asked(context)
+    context.remove(2)
+    assert context.generation == 2
+    assert "4111" not in str(contents(asked(context)))
+
+
+def test_shrinking_keeps_the_newest_and_counts_the_turns_that_went() -> None:
+    context = Context()
+    for place in range(1, 101):
+        context.add(
+            place, Speaker.CUSTOMER if place % 2 else Speaker.ASSISTANT, f"message number {place} " * 5
+        )
+    asked(context)
+    context.shrink(high=1_000, low=500)
+    assert context.tokens <= 500
+    assert context.said[-1].place == 100
+    assert context.customer_turns() == 50
+    assert context.generation == 2
+
+
+def test_a_prompt_of_turn_two_hundred_encodes_only_what_is_new() -> None:
+    context = Context()
+    for place in range(1, 400):
+        context.add(place, Speaker.CUSTOMER, f"message {place}")
+    before = [message.json for message in asked(context)]
+    context.add(400, Speaker.CUSTOMER, "one more")
+    after = [message.json for message in asked(context)]
+    assert all(one is other for one, other in zip(before, after, strict=False))
+
+
+_steps: st.SearchStrategy[Any] = st.one_of(
+    st.tuples(st.just("say"), st.sampled_from(list(Speaker)), st.text(min_size=1, max_size=40)),
+    st.tuples(st.just("late"), st.text(min_size=1, max_size=40)),
+    st.tuples(
+        st.just("ask"),
+        st.sampled_from(["", "one article", "another"]),
+        st.sampled_from(["shipped", "delivered"]),
+    ),
+    st.tuples(st.just("remove"), st.integers(1, 40)),
+    st.tuples(st.just("shrink"), st.integers(10, 200)),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(_steps, max_size=40))
+def test_inside_a_generation_every_prompt_extends_the_one_before(steps: list[Any]) -> None:
+    context, place, kept = Context(), 0, (0, b"")
+    for step in steps:
+        match step:
+            case ("say", speaker, text):
+                place += 2
+                context.add(place, speaker, text)
+            case ("late", text):
+                context.add(place - 1, Speaker.ASSISTANT, text)
+            case ("remove", which):
+                context.remove(which)
+            case ("shrink", low):
+                context.shrink(low * 2, low)
+            case ("ask", article, status):
+                prompt = asked(context, mia(status), article)
+                given_bytes = _stable_part(context, prompt)
+                generation, before = kept
+                if generation == context.generation:
+                    assert given_bytes.startswith(before)
+                kept = (context.generation, given_bytes)
+    assert context.tokens == sum(said.message.tokens for said in context.said)
+    assert [said.place for said in context.said] == sorted({said.place for said in context.said})
+
+
+def _stable_part(context: Context, prompt: tuple[ChatMessage, ...]) -> bytes:
+    """The bytes a cache can keep: policy, facts and the history, without what is this turn's alone."""
+    history = [said.message for said in context.said]
+    assert list(prompt[:2]) == list(context.head)
+    return b",".join(message.json for message in (*context.head, *history))
