@@ -153,3 +153,11 @@ def _stable_part(context: Context, prompt: tuple[ChatMessage, ...]) -> bytes:
     history = [said.message for said in context.said]
     assert list(prompt[:2]) == list(context.head)
     return b",".join(message.json for message in (*context.head, *history))
+
+
+def test_a_visitors_prompt_holds_no_fact() -> None:
+    context = Context()
+    context.add(1, Speaker.CUSTOMER, "Where is my order 1042?")
+    told = "\n".join(contents(asked(context)[:-1]))
+    assert "log in" in told
+    assert "1042" not in told
