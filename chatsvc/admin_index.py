@@ -16,6 +16,7 @@ from apps.conversations.models import Conversation
 from apps.llm.advice import banners
 from apps.llm.models import DailySpend, ModelEndpoint
 from apps.llm.spend import today
+from apps.wire.protocol import OwnerKind, Status
 
 LATEST: Final = 8
 
@@ -34,7 +35,7 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _figures(scope: dict[str, Any]) -> list[dict[str, Any]]:
-    open_rows = Conversation.objects.filter(**scope, status=Conversation.Status.OPEN, last_seq__gt=0)
+    open_rows = Conversation.objects.filter(**scope, status=Status.OPEN, last_seq__gt=0)
     listed = reverse("admin:conversations_conversation_changelist")
     return [
         {
@@ -44,7 +45,7 @@ def _figures(scope: dict[str, Any]) -> list[dict[str, Any]]:
         },
         {
             "label": gettext("Waiting for a person"),
-            "value": open_rows.filter(owner_kind=Conversation.Owner.QUEUE).count(),
+            "value": open_rows.filter(owner_kind=OwnerKind.QUEUE).count(),
             "link": f"{listed}?status__exact=open&owner_kind__exact=queue",
         },
         {

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.agents import AgentIdentity, agent_for_user
 from apps.conversations.models import Conversation, Message
+from apps.wire.protocol import Status
 
 
 class IsAgent(BasePermission):
@@ -78,7 +79,7 @@ class ConversationList(generics.ListAPIView[Conversation]):
         rows = Conversation.objects.filter(workspace_id=_agent(self.request).workspace_id, last_seq__gt=0)
         status = self.request.query_params.get("status")
         if status is not None:
-            if status not in Conversation.Status.values:
+            if status not in set(Status):
                 raise serializers.ValidationError({"status": "open or resolved"})
             rows = rows.filter(status=status)
         return rows.select_related("customer", "team")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import TypeAlias
 
 from apps.wire.protocol import ErrorCode, Event, Message, MessageState, Owner
@@ -27,6 +28,11 @@ class CustomerMessage:
     assistant: bool
     supersede: str = ""
 
+    @property
+    def sender(self) -> str:
+        """Who named the message: client ids are unique within it."""
+        return f"customer:{self.customer}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMessage:
@@ -39,6 +45,11 @@ class AgentMessage:
     client_id: str
     text: str
     at: datetime
+
+    @property
+    def sender(self) -> str:
+        """Who named the message: client ids are unique within it."""
+        return f"agent:{self.agent}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +65,9 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handoff:
-    reason: str  # rule | model | failure
+    """Puts the conversation into the queue, for a team where one fits."""
+
+    reason: str  # rule | model
     team: int | None = None
 
 
@@ -117,6 +130,8 @@ class Take:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandBack:
+    """The owning agent leaves the conversation to the assistant. Refused with NOT_OWNER for others."""
+
     conversation: str
     workspace: str
     agent: str
@@ -136,6 +151,8 @@ class Resolve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reopen:
+    """Undoes a `Resolve`; nothing changes where the conversation is open."""
+
     conversation: str
     workspace: str
     agent: str
@@ -144,10 +161,18 @@ class Reopen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveContact:
+    """Keeps the customer's address, for replies while the customer is away."""
+
     conversation: str
     customer: str
     email: str
     at: datetime
+
+
+class EffectKind(StrEnum):
+    """What the outbox delivers."""
+
+    MAIL_REPLY = "mail.reply"
 
 
 Command: TypeAlias = (
@@ -182,13 +207,7 @@ class Standing:
 
     conversation: str
     workspace: str
-    site: str
-    customer: str
     owner: Owner
-    status: str
-    last_seq: int
-    live_turn: str
-    live_process: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,186 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, assert_never
+from typing import assert_never
 
 from apps.conversations import commands as c
+from apps.conversations.state import Change, NewEffect, NewMessage, State, Stored
 from apps.stores.ids import new_id
-from apps.wire.protocol import ErrorCode, Event, EventKind, Message, MessageState, Owner, OwnerKind, Source
+from apps.wire.protocol import Author, ErrorCode, EventKind, MessageState, OwnerKind, Status
 
 LAST_LINE_CHARACTERS = 160
-
-
-@dataclass(slots=True)
-class State:
-    """The locked row, as the writer read it and as commands of one batch change it in turn."""
-
-    id: str
-    workspace_id: str
-    site_id: str
-    customer_id: str
-    last_seq: int
-    status: str
-    owner_kind: str
-    owner_agent_id: str | None
-    owner_name: str
-    owner_version: int
-    owner_reason: str
-    team_id: int | None
-    team_name: str
-    waiting_since: datetime | None
-    contact_email: str
-    last_line: str
-    last_author: str
-    last_at: datetime
-    turn: str
-    turn_part: int
-    turn_place: int
-    turn_question: int
-    turn_process: str
-    fence: int
-
-    def owner(self) -> Owner:
-        return Owner(
-            kind=OwnerKind(self.owner_kind),
-            name=self.owner_name,
-            agent=self.owner_agent_id,
-            reason=self.owner_reason,
-            team=self.team_name or None,
-            version=self.owner_version,
-        )
-
-    def standing(self) -> c.Standing:
-        return c.Standing(
-            conversation=self.id,
-            workspace=self.workspace_id,
-            site=self.site_id,
-            customer=self.customer_id,
-            owner=self.owner(),
-            status=self.status,
-            last_seq=self.last_seq,
-            live_turn=self.turn,
-            live_process=self.turn_process,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A message found by its key before the command was decided."""
-
-    id: str
-    conversation: str
-    text: str
-    seq: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class NewMessage:
-    id: str
-    place: int
-    author: str
-    name: str
-    sender: str
-    client_id: str
-    text: str
-    state: MessageState
-    sources: tuple[tuple[str, str], ...]
-    turn: str
-    part: int
-    at: datetime
-
-    def view(self) -> Message:
-        return Message(
-            id=self.id,
-            place=self.place,
-            author=self.author,
-            name=self.name,
-            text=self.text,
-            at=milliseconds(self.at),
-            state=self.state,
-            client_id=self.client_id or None,
-            turn=self.turn or None,
-            part=self.part or None,
-            sources=tuple(Source(title=title, url=url) for title, url in self.sources),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class NewEvent:
-    seq: int
-    kind: EventKind
-    message: NewMessage | None
-    payload: dict[str, Any]
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class NewEffect:
-    """A row of the outbox."""
-
-    kind: str
-    payload: dict[str, str]
-    delay_s: int = 0
-
-
-@dataclass(slots=True)
-class Change:
-    """What one command adds. Rows are in order of `seq`."""
-
-    state: State
-    at: datetime
-    events: list[NewEvent] = field(default_factory=list)
-    effects: list[NewEffect] = field(default_factory=list)
-    opened: c.OpenedTurn | None = None
-
-    def add(
-        self, kind: EventKind, payload: dict[str, Any] | None = None, message: NewMessage | None = None
-    ) -> int:
-        self.state.last_seq += 1
-        self.events.append(NewEvent(self.state.last_seq, kind, message, payload or {}, self.at))
-        return self.state.last_seq
-
-    def result(self) -> c.Appended:
-        """As acknowledged: by the message's number where there is one, else by the first event's, else the last."""
-        said = next((event for event in self.events if event.message is not None), None)
-        named = said or next(iter(self.events), None)
-        return c.Appended(
-            seq=named.seq if named is not None else self.state.last_seq,
-            at=milliseconds(self.at),
-            events=tuple(wire_event(self.state.id, event) for event in self.events),
-            standing=self.state.standing(),
-            message=said.message.view() if said is not None and said.message is not None else None,
-            opened=self.opened,
-        )
-
-
-def milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
-
-
-def wire_event(conversation: str, event: NewEvent) -> Event:
-    return Event(
-        conversation=conversation,
-        seq=event.seq,
-        kind=event.kind,
-        at=milliseconds(event.at),
-        message=event.message.view() if event.message is not None else None,
-        **payload_fields(event.kind, event.payload),
-    )
-
-
-def payload_fields(kind: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `protocol.Event` that an event of this kind keeps in its payload."""
-    if kind == EventKind.OWNER:
-        return {"owner": Owner(**{**payload, "kind": OwnerKind(payload["kind"])})}
-    if kind == EventKind.STATUS:
-        return {"status": payload["status"]}
-    if kind == EventKind.TURN_OPENED:
-        return {"turn": payload["turn"], "part": payload["part"]}
-    return {}
 
 
 def decide(  # noqa: C901 - one case a command
@@ -191,7 +19,7 @@ def decide(  # noqa: C901 - one case a command
 
     Returns the first result for a repeat. Raises `Refusal` before it has changed anything.
     """
-    _same_scope(state, command)
+    _check_scope(state, command)
     match command:
         case c.CustomerMessage():
             return _repeat(state, command, stored) if stored else _customer_message(state, command)
@@ -219,44 +47,41 @@ def decide(  # noqa: C901 - one case a command
             assert_never(command)
 
 
-def _same_scope(state: State, command: c.Command) -> None:
-    customer = getattr(command, "customer", state.customer_id)
-    workspace = getattr(command, "workspace", state.workspace_id)
-    if customer != state.customer_id or workspace != state.workspace_id:
+def _check_scope(state: State, command: c.Command) -> None:
+    """Customers reach their own conversations, agents those of their workspace; turns are our own processes'."""
+    match command:
+        case c.CustomerMessage() | c.RequestHandoff() | c.LeaveContact():
+            inside = command.customer == state.customer_id
+        case c.AgentMessage() | c.Take() | c.HandBack() | c.Resolve() | c.Reopen():
+            inside = command.workspace == state.workspace_id
+        case c.OpenTurn() | c.FinishTurn() | c.AdoptTurn():
+            inside = True
+        case _:
+            assert_never(command)
+    if not inside:
         raise c.Refusal(ErrorCode.NOT_FOUND, "there is no such conversation")
 
 
 def _repeat(state: State, command: c.CustomerMessage | c.AgentMessage, stored: Stored) -> c.Appended:
     if stored.conversation != state.id or stored.text != command.text:
         raise c.Refusal(ErrorCode.ID_REUSED, "this id was used before for another message")
-    opened = None
-    if isinstance(command, c.CustomerMessage) and state.turn == command.turn:
-        opened = c.OpenedTurn(state.turn, state.turn_part, state.fence, state.turn_place, state.turn_question)
-    return c.Appended(
-        seq=stored.seq, at=milliseconds(stored.at), events=(), standing=state.standing(), opened=opened
-    )
+    opened = isinstance(command, c.CustomerMessage) and state.turn == command.turn
+    return state.unchanged(stored.seq, stored.at, opened=opened)
 
 
 def _customer_message(state: State, command: c.CustomerMessage) -> Change:
     change = Change(state, command.at)
-    if state.status == "resolved":
+    if state.status is Status.RESOLVED:
         # A new episode does not inherit the old one's owner.
-        _set_status(change, "open")
+        _set_status(change, Status.OPEN)
         _set_owner(change, OwnerKind.ASSISTANT, reason="")
-    place = _say(
-        change,
-        author="customer",
-        name=command.name,
-        sender=f"customer:{command.customer}",
-        client_id=command.client_id,
-        text=command.text,
-    )
-    if state.owner_kind == OwnerKind.ASSISTANT and not command.assistant:
+    message = _say(change, command, Author.CUSTOMER)
+    if state.owner_kind is OwnerKind.ASSISTANT and not command.assistant:
         _set_owner(change, OwnerKind.QUEUE, reason="assistant_off")
-    if state.owner_kind != OwnerKind.ASSISTANT:
+    if state.owner_kind is not OwnerKind.ASSISTANT:
         state.waiting_since = state.waiting_since or command.at
     elif not state.turn or state.turn == command.supersede:
-        _mint(change, command.turn, part=1, question=place, process=command.process)
+        _mint(change, command.turn, part=1, question=message.place, process=command.process)
     return change
 
 
@@ -264,34 +89,17 @@ def _agent_message(state: State, command: c.AgentMessage) -> Change:
     if state.owner_agent_id != command.agent:
         raise c.Refusal(ErrorCode.NOT_OWNER, _owned_by(state))
     change = Change(state, command.at)
-    _say(
-        change,
-        author="agent",
-        name=command.name,
-        sender=f"agent:{command.agent}",
-        client_id=command.client_id,
-        text=command.text,
-    )
+    message = _say(change, command, Author.AGENT)
     state.waiting_since = None
     if state.contact_email:
-        message = change.events[-1].message
-        assert message is not None  # noqa: S101 - _say has just added it
-        change.effects.append(NewEffect("mail.reply", {"message": message.id}, delay_s=30))
+        change.effects.append(NewEffect(c.EffectKind.MAIL_REPLY, {"message": message.id}, delay_s=30))
     return change
 
 
 def _open_turn(state: State, command: c.OpenTurn) -> c.Appended | Change:
     if state.turn == command.turn:
-        return c.Appended(
-            seq=state.turn_place,
-            at=milliseconds(command.at),
-            events=(),
-            standing=state.standing(),
-            opened=c.OpenedTurn(
-                state.turn, state.turn_part, state.fence, state.turn_place, state.turn_question
-            ),
-        )
-    if state.turn or state.owner_kind != OwnerKind.ASSISTANT or state.turn_question >= command.question:
+        return state.unchanged(state.turn_place, command.at, opened=True)
+    if state.turn or state.owner_kind is not OwnerKind.ASSISTANT or state.turn_question >= command.question:
         raise c.Refusal(ErrorCode.NOT_OWNER, "no turn is due")
     change = Change(state, command.at)
     _mint(change, command.turn, part=1, question=command.question, process=command.process)
@@ -300,16 +108,16 @@ def _open_turn(state: State, command: c.OpenTurn) -> c.Appended | Change:
 
 def _finish_turn(state: State, command: c.FinishTurn, stored: Stored | None) -> c.Appended | Change:
     if stored is not None:
-        return c.Appended(seq=stored.seq, at=milliseconds(stored.at), events=(), standing=state.standing())
+        return state.unchanged(stored.seq, stored.at)
     if state.turn != command.turn or state.fence != command.fence:
         raise c.Refusal(ErrorCode.NOT_OWNER, "another process owns this turn")
     change = Change(state, command.at)
     kept = command.state
-    if state.owner_kind != OwnerKind.ASSISTANT and kept == MessageState.COMPLETE:
+    if state.owner_kind is not OwnerKind.ASSISTANT and kept is MessageState.COMPLETE:
         kept = MessageState.TAKEN_OVER
     _keep_part(change, command.text, kept, command.name, command.sources)
     _clear_turn(state)
-    if command.handoff is not None and state.owner_kind == OwnerKind.ASSISTANT:
+    if command.handoff is not None and state.owner_kind is OwnerKind.ASSISTANT:
         _set_owner(change, OwnerKind.QUEUE, reason=command.handoff.reason, team=command.handoff.team)
         state.waiting_since = command.at
     return change
@@ -322,16 +130,16 @@ def _adopt_turn(state: State, command: c.AdoptTurn) -> Change:
     part, question = state.turn_part, state.turn_question
     _keep_part(change, command.text, MessageState.INTERRUPTED, command.name, ())
     _clear_turn(state)
-    if command.retry and state.owner_kind == OwnerKind.ASSISTANT:
+    if command.retry and state.owner_kind is OwnerKind.ASSISTANT:
         _mint(change, command.turn, part=part + 1, question=question, process=command.process)
     return change
 
 
 def _request_handoff(state: State, command: c.RequestHandoff) -> Change:
     change = Change(state, command.at)
-    if state.owner_kind == OwnerKind.ASSISTANT:
-        if state.status == "resolved":
-            _set_status(change, "open")
+    if state.owner_kind is OwnerKind.ASSISTANT:
+        if state.status is Status.RESOLVED:
+            _set_status(change, Status.OPEN)
         _set_owner(change, OwnerKind.QUEUE, reason="button")
         state.waiting_since = command.at
     return change
@@ -339,12 +147,12 @@ def _request_handoff(state: State, command: c.RequestHandoff) -> Change:
 
 def _take(state: State, command: c.Take) -> Change:
     change = Change(state, command.at)
-    if state.owner_kind == OwnerKind.AGENT and state.status == "open":
+    if state.owner_kind is OwnerKind.AGENT and state.status is Status.OPEN:
         if state.owner_agent_id != command.agent:
             raise c.Refusal(ErrorCode.ALREADY_TAKEN, state.owner_name)
         return change
-    if state.status == "resolved":
-        _set_status(change, "open")
+    if state.status is Status.RESOLVED:
+        _set_status(change, Status.OPEN)
     _set_owner(change, OwnerKind.AGENT, reason="agent", agent=command.agent, name=command.name)
     return change
 
@@ -362,17 +170,17 @@ def _resolve(state: State, command: c.Resolve) -> Change:
     if state.owner_agent_id not in (None, command.agent):
         raise c.Refusal(ErrorCode.NOT_OWNER, _owned_by(state))
     change = Change(state, command.at)
-    if state.status == "open":
-        _set_status(change, "resolved", by=command.name)
+    if state.status is Status.OPEN:
+        _set_status(change, Status.RESOLVED, by=command.name)
         state.waiting_since = None
     return change
 
 
 def _reopen(state: State, command: c.Reopen) -> Change:
     change = Change(state, command.at)
-    if state.status == "resolved":
-        _set_status(change, "open")
-        if state.owner_kind == OwnerKind.QUEUE:
+    if state.status is Status.RESOLVED:
+        _set_status(change, Status.OPEN)
+        if state.owner_kind is OwnerKind.QUEUE:
             state.waiting_since = command.at
     return change
 
@@ -385,17 +193,15 @@ def _leave_contact(state: State, command: c.LeaveContact) -> Change:
     return change
 
 
-# ---------------------------------------------------------------- pieces
-
-
-def _say(change: Change, *, author: str, name: str, sender: str, client_id: str, text: str) -> int:
-    place = change.state.last_seq + 1
+def _say(change: Change, command: c.CustomerMessage | c.AgentMessage, author: Author) -> NewMessage:
     message = NewMessage(
-        id=new_id(), place=place, author=author, name=name, sender=sender, client_id=client_id, text=text,
-        state=MessageState.COMPLETE, sources=(), turn="", part=0, at=change.at,
+        id=new_id(), place=change.state.last_seq + 1, author=author, name=command.name, sender=command.sender,
+        client_id=command.client_id, text=command.text, state=MessageState.COMPLETE, sources=(), turn="", part=0,
+        at=change.at,
     )  # fmt: skip
-    _show_last(change, author, text)
-    return change.add(EventKind.MESSAGE, message=message)
+    _show_last(change, author, command.text)
+    change.add(EventKind.MESSAGE, message=message)
+    return message
 
 
 def _keep_part(
@@ -405,10 +211,10 @@ def _keep_part(
     if not text:
         return
     message = NewMessage(
-        id=new_id(), place=live.turn_place, author="assistant", name=name, sender="", client_id="", text=text,
+        id=new_id(), place=live.turn_place, author=Author.ASSISTANT, name=name, sender="", client_id="", text=text,
         state=state, sources=sources, turn=live.turn, part=live.turn_part, at=change.at,
     )  # fmt: skip
-    _show_last(change, "assistant", text)
+    _show_last(change, Author.ASSISTANT, text)
     change.add(EventKind.MESSAGE, message=message)
 
 
@@ -418,7 +224,7 @@ def _mint(change: Change, turn: str, *, part: int, question: int, process: str) 
     place = change.add(EventKind.TURN_OPENED, {"turn": turn, "part": part})
     state.turn, state.turn_part, state.turn_place = turn, part, place
     state.turn_question, state.turn_process = question, process
-    change.opened = c.OpenedTurn(turn, part, state.fence, place, question)
+    change.opened = state.live_turn()
 
 
 def _clear_turn(state: State) -> None:
@@ -446,12 +252,12 @@ def _set_owner(
     )
 
 
-def _set_status(change: Change, status: str, by: str = "") -> None:
+def _set_status(change: Change, status: Status, by: str = "") -> None:
     change.state.status = status
-    change.add(EventKind.STATUS, {"status": status, "by": by})
+    change.add(EventKind.STATUS, {"status": status.value, "by": by})
 
 
-def _show_last(change: Change, author: str, text: str) -> None:
+def _show_last(change: Change, author: Author, text: str) -> None:
     change.state.last_author, change.state.last_at = author, change.at
     change.state.last_line = " ".join(text.split())[:LAST_LINE_CHARACTERS]
 

@@ -18,7 +18,8 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from apps.conversations import statements
 from apps.conversations.commands import Appended, Command, LogUnavailable, Refusal
-from apps.conversations.decisions import Change, Stored, decide
+from apps.conversations.decisions import decide
+from apps.conversations.state import Change, Stored
 from apps.telemetry import instruments
 from apps.wire.protocol import ErrorCode
 

@@ -12,17 +12,18 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.models import Agent, Site, Team, Workspace
 from apps.customers.models import Customer
 from apps.stores.ids import new_id
+from apps.wire.protocol import OwnerKind, Status
 
 
 class Conversation(models.Model):
-    class Status(models.TextChoices):
-        OPEN = "open", _("Open")
-        RESOLVED = "resolved", _("Resolved")
+    """A customer's conversation with a site: who owns it, how it stands, and its one live turn."""
 
-    class Owner(models.TextChoices):
-        ASSISTANT = "assistant", _("Assistant")
-        QUEUE = "queue", _("Queue")
-        AGENT = "agent", _("Agent")
+    STATUSES = ((Status.OPEN.value, _("Open")), (Status.RESOLVED.value, _("Resolved")))
+    OWNERS = (
+        (OwnerKind.ASSISTANT.value, _("Assistant")),
+        (OwnerKind.QUEUE.value, _("Queue")),
+        (OwnerKind.AGENT.value, _("Agent")),
+    )
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
     workspace = models.ForeignKey(Workspace, verbose_name=_("workspace"), on_delete=models.CASCADE)
@@ -34,8 +35,8 @@ class Conversation(models.Model):
     # Names this numbering: a client whose epoch differs reloads instead of resuming.
     epoch = models.CharField(max_length=20, default=new_id, editable=False)
     last_seq = models.PositiveBigIntegerField(default=0)
-    status = models.CharField(_("status"), max_length=8, choices=Status.choices, default=Status.OPEN)
-    owner_kind = models.CharField(_("owner"), max_length=9, choices=Owner.choices, default=Owner.ASSISTANT)
+    status = models.CharField(_("status"), max_length=8, choices=STATUSES, default=Status.OPEN.value)
+    owner_kind = models.CharField(_("owner"), max_length=9, choices=OWNERS, default=OwnerKind.ASSISTANT.value)
     owner_agent = models.ForeignKey(
         Agent,
         verbose_name=_("agent"),

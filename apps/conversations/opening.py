@@ -6,11 +6,14 @@ from django.db import IntegrityError, transaction
 
 from apps.conversations.models import Conversation
 from apps.customers.models import Customer
+from apps.wire.protocol import Status
 
 
 def current_conversation(customer: str, locale: str) -> str:
     """The newest open conversation, or else an empty one, made if need be. At most four queries."""
-    newest = Conversation.objects.filter(customer_id=customer, status="open").order_by("-last_at").first()
+    newest = (
+        Conversation.objects.filter(customer_id=customer, status=Status.OPEN).order_by("-last_at").first()
+    )
     return newest.pk if newest is not None else empty_conversation(customer, locale)
 
 

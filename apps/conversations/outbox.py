@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import F
 
+from apps.conversations.commands import EffectKind
 from apps.conversations.models import OutboxItem
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class Undeliverable(Exception):
     """This delivery failed; a later one may succeed."""
 
 
-def register(kind: str, deliver: Deliver) -> None:
+def register(kind: EffectKind, deliver: Deliver) -> None:
     """Names who delivers a kind. `deliver` raises `Undeliverable`; any other exception is a defect and is logged."""
     _deliverers[kind] = deliver
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from apps.conversations.decisions import milliseconds, payload_fields
 from apps.conversations.models import Conversation, Event, Message
+from apps.conversations.state import payload_fields
 from apps.wire import protocol as wire
-
-REMOVED_TEXT = ""
+from apps.wire.times import milliseconds
 
 
 def message_view(row: Message) -> wire.Message:
+    """The message as it stands now; of a removed one only that it was there."""
     removed = row.state == wire.MessageState.REMOVED
     return wire.Message(
         id=row.pk,
         place=row.place,
-        author=row.author,
+        author=wire.Author(row.author),
         name=row.author_name,
-        text=REMOVED_TEXT if removed else row.text,
+        text="" if removed else row.text,
         at=milliseconds(row.created_at),
         state=wire.MessageState(row.state),
         client_id=row.client_id or None,
@@ -39,6 +39,7 @@ def event_view(row: Event) -> wire.Event:
 
 
 def owner_view(row: Conversation) -> wire.Owner:
+    """Who owns the conversation. Needs `owner_agent` and `team`."""
     return wire.Owner(
         kind=wire.OwnerKind(row.owner_kind),
         name=row.owner_agent.name if row.owner_agent is not None else "",
@@ -50,12 +51,13 @@ def owner_view(row: Conversation) -> wire.Owner:
 
 
 def inbox_row_view(row: Conversation) -> wire.InboxRow:
+    """The row of an agent's inbox. Needs `customer`, `site`, `owner_agent` and `team`."""
     return wire.InboxRow(
         conversation=row.pk,
         seq=row.last_seq,
         customer=str(row.customer),
         verified=row.customer.verified,
-        status=row.status,
+        status=wire.Status(row.status),
         owner=owner_view(row),
         last_line=row.last_line,
         last_author=row.last_author,
@@ -67,9 +69,10 @@ def inbox_row_view(row: Conversation) -> wire.InboxRow:
 
 
 def summary_view(row: Conversation) -> wire.Summary:
+    """The line of a customer's list. Needs `owner_agent` and `team`."""
     return wire.Summary(
         id=row.pk,
-        status=row.status,
+        status=wire.Status(row.status),
         last_line=row.last_line,
         at=milliseconds(row.last_at),
         owner=owner_view(row),

@@ -10,7 +10,17 @@ from django.db.models import Q, QuerySet
 from apps.conversations.models import Conversation, Event
 from apps.conversations.projection import event_view, inbox_row_view, owner_view, summary_view
 from apps.engine.types import Speaker, Utterance
-from apps.wire.protocol import CATCH_UP_LIMIT, PAGE_EVENTS, EventKind, InboxRow, Owner, Page, Summary
+from apps.wire.protocol import (
+    CATCH_UP_LIMIT,
+    PAGE_EVENTS,
+    EventKind,
+    InboxRow,
+    Owner,
+    OwnerKind,
+    Page,
+    Status,
+    Summary,
+)
 
 INBOX_OPEN_ROWS = 300
 INBOX_RESOLVED_ROWS = 30
@@ -32,9 +42,8 @@ class Snapshot:
     locale: str
     epoch: str
     last_seq: int
-    status: str
+    status: Status
     owner: Owner
-    team: int | None
     waiting_since: datetime | None
     contact: bool
     turn: str
@@ -66,10 +75,10 @@ def unscoped(conversation: str) -> Snapshot:
 
 def newest_page(snapshot: Snapshot, before: int | None = None) -> Page:
     """The newest events shown, or those numbered below `before`. One query."""
-    events = _shown(snapshot).order_by("-seq")
-    rows = list(
-        events.filter(seq__lt=before)[: PAGE_EVENTS + 1] if before is not None else events[: PAGE_EVENTS + 1]
-    )
+    events = _shown(snapshot)
+    if before is not None:
+        events = events.filter(seq__lt=before)
+    rows = list(events.order_by("-seq")[: PAGE_EVENTS + 1])
     return Page(
         conversation=snapshot.id,
         epoch=snapshot.epoch,
@@ -121,8 +130,8 @@ def said_after(conversation: str, seq: int) -> tuple[int, tuple[Utterance, ...]]
 def inbox(workspace: str) -> tuple[InboxRow, ...]:
     """Open conversations, newest first, then the last resolved ones. Two queries."""
     rows = _related().filter(workspace_id=workspace, last_seq__gt=0).order_by("-last_at")
-    opened = rows.filter(status="open")[:INBOX_OPEN_ROWS]
-    resolved = rows.filter(status="resolved")[:INBOX_RESOLVED_ROWS]
+    opened = rows.filter(status=Status.OPEN)[:INBOX_OPEN_ROWS]
+    resolved = rows.filter(status=Status.RESOLVED)[:INBOX_RESOLVED_ROWS]
     return tuple(inbox_row_view(row) for row in [*opened, *resolved])
 
 
@@ -134,17 +143,14 @@ def summaries(customer: str, but: str = "") -> tuple[Summary, ...]:
 
 def queue_position(snapshot: Snapshot) -> int:
     """How many waiting conversations come before this one, plus one. One query."""
-    waiting = Q(workspace_id=snapshot.workspace, owner_kind="queue", status="open")
+    waiting = Q(workspace_id=snapshot.workspace, owner_kind=OwnerKind.QUEUE, status=Status.OPEN)
     earlier = Conversation.objects.filter(waiting, waiting_since__lt=snapshot.waiting_since)
     return earlier.count() + 1
 
 
-def live_turns(process: str | None = None) -> list[tuple[str, str]]:
-    """(conversation, process) of every live turn, or of one process's. One query."""
-    rows = Conversation.objects.exclude(turn="")
-    if process is not None:
-        rows = rows.filter(turn_process=process)
-    return list(rows.values_list("id", "turn_process"))
+def live_turns() -> list[tuple[str, str]]:
+    """(conversation, process) of every live turn. One query."""
+    return list(Conversation.objects.exclude(turn="").values_list("id", "turn_process"))
 
 
 def _related() -> QuerySet[Conversation]:
@@ -169,9 +175,8 @@ def _snapshot(row: Conversation | None) -> Snapshot:
         locale=row.locale,
         epoch=row.epoch,
         last_seq=row.last_seq,
-        status=row.status,
+        status=Status(row.status),
         owner=owner_view(row),
-        team=row.team_id,
         waiting_since=row.waiting_since,
         contact=bool(row.contact_email),
         turn=row.turn,

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
 
 from apps.conversations.commands import AgentMessage, Command, CustomerMessage, FinishTurn
-from apps.conversations.decisions import Change, State, Stored
+from apps.conversations.state import Change, NewEffect, NewEvent, NewMessage, State, Stored
 from apps.stores.ids import new_id
+from apps.wire.protocol import OwnerKind, Status
 
+# The columns are the fields of `State`, in its order.
 _LOCK = """
 SELECT c.id, c.workspace_id, c.site_id, c.customer_id, c.last_seq, c.status, c.owner_kind, c.owner_agent_id,
-       COALESCE(a.name, ''), c.owner_version, c.owner_reason, c.team_id, COALESCE(t.name, ''), c.waiting_since,
-       c.contact_email, c.last_line, c.last_author, c.last_at, c.turn, c.turn_part, c.turn_place, c.turn_question,
-       c.turn_process, c.fence
+       COALESCE(a.name, ''), c.owner_version, c.owner_reason, c.team_id, c.waiting_since, c.contact_email,
+       c.last_line, c.last_author, c.last_at, c.turn, c.turn_part, c.turn_place, c.turn_question, c.turn_process,
+       c.fence
 FROM conversations_conversation c
 LEFT JOIN accounts_agent a ON a.id = c.owner_agent_id
-LEFT JOIN accounts_team t ON t.id = c.team_id
 WHERE c.id IN ({ids}) ORDER BY c.id {lock}
 """
 
@@ -82,10 +84,8 @@ def find_stored(commands: Sequence[Command]) -> dict[Key, Stored]:
 
 def message_key(command: Command) -> Key | None:
     """What makes a repeat of this command recognisable, if it writes a message."""
-    if isinstance(command, CustomerMessage):
-        return (f"customer:{command.customer}", command.client_id)
-    if isinstance(command, AgentMessage):
-        return (f"agent:{command.agent}", command.client_id)
+    if isinstance(command, CustomerMessage | AgentMessage):
+        return (command.sender, command.client_id)
     if isinstance(command, FinishTurn):
         return ("", f"{command.turn} {command.part}")
     return None
@@ -121,11 +121,19 @@ def _stored(condition: str, parameters: list[str]) -> dict[Key, Stored]:
     }
 
 
+_FIELDS = tuple(field.name for field in fields(State))
+
+
 def _state(row: Sequence[Any]) -> State:
-    values = list(row)
-    values[13] = _moment(values[13]) if values[13] is not None else None
-    values[17] = _moment(values[17])
-    return State(*values)
+    values = dict(zip(_FIELDS, row, strict=True))
+    waiting = values["waiting_since"]
+    values |= {
+        "status": Status(values["status"]),
+        "owner_kind": OwnerKind(values["owner_kind"]),
+        "waiting_since": _moment(waiting) if waiting is not None else None,
+        "last_at": _moment(values["last_at"]),
+    }
+    return State(**values)
 
 
 def _moment(value: Any) -> datetime:
@@ -135,31 +143,31 @@ def _moment(value: Any) -> datetime:
     return datetime.fromisoformat(f"{value}+00:00")
 
 
-def _message_row(conversation: str, m: Any) -> list[Any]:
+def _message_row(conversation: str, m: NewMessage) -> list[Any]:
     sources = json.dumps([list(source) for source in m.sources], ensure_ascii=False)
     return [
-        m.id, conversation, m.place, m.author, m.name, m.sender, m.client_id, m.text, m.state.value, sources,
+        m.id, conversation, m.place, m.author.value, m.name, m.sender, m.client_id, m.text, m.state.value, sources,
         m.turn, m.part, _database_time(m.at),
     ]  # fmt: skip
 
 
-def _event_row(conversation: str, event: Any) -> list[Any]:
+def _event_row(conversation: str, event: NewEvent) -> list[Any]:
     message = event.message.id if event.message is not None else None
     payload = json.dumps(event.payload, ensure_ascii=False)
     return [conversation, event.seq, event.kind.value, message, payload, _database_time(event.at)]
 
 
-def _effect_row(effect: Any, at: datetime) -> list[Any]:
+def _effect_row(effect: NewEffect, at: datetime) -> list[Any]:
     due = at + timedelta(seconds=effect.delay_s)
-    return [new_id(), effect.kind, json.dumps(effect.payload), _database_time(due), _database_time(at)]
+    return [new_id(), effect.kind.value, json.dumps(effect.payload), _database_time(due), _database_time(at)]
 
 
 def _update_row(s: State) -> list[Any]:
     waiting = _database_time(s.waiting_since) if s.waiting_since is not None else None
     return [
-        s.last_seq, s.status, s.owner_kind, s.owner_agent_id, s.owner_version, s.owner_reason, s.team_id, waiting,
-        s.contact_email, s.last_line, s.last_author, _database_time(s.last_at), s.turn, s.turn_part, s.turn_place,
-        s.turn_question, s.turn_process, s.fence, s.id,
+        s.last_seq, s.status.value, s.owner_kind.value, s.owner_agent_id, s.owner_version, s.owner_reason, s.team_id,
+        waiting, s.contact_email, s.last_line, s.last_author, _database_time(s.last_at), s.turn, s.turn_part,
+        s.turn_place, s.turn_question, s.turn_process, s.fence, s.id,
     ]  # fmt: skip
 
 

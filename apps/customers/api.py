@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from apps.accounts.models import Site
 from apps.accounts.sites import find_site
 from apps.customers.identity import TOKEN_LIMIT, issue_visitor_token, visitor_token_expiry
+from apps.wire.times import milliseconds
 
 
 class SessionRequest(serializers.Serializer[dict[str, Any]]):
@@ -54,7 +55,7 @@ class WidgetSession(OpenView):
         asked.is_valid(raise_exception=True)
         site = _site(asked.validated_data["site"])
         token, customer = issue_visitor_token(site.pk, asked.validated_data.get("token"))
-        expires_at = int(visitor_token_expiry(token).timestamp() * 1000)
+        expires_at = milliseconds(visitor_token_expiry(token))
         reply = SessionReply({"token": token, "customer": customer, "expires_at": expires_at})
         return Response(reply.data, headers={"Cache-Control": "no-store"})
 

@@ -70,7 +70,7 @@ class AgentSocket(Socket):
             case wire.SetTyping():
                 if frame.conversation == self.watched:
                     typing = wire.Typing(
-                        conversation=self.watched, author="agent", name=self.agent.name, on=frame.on
+                        conversation=self.watched, author=wire.Author.AGENT, name=self.agent.name, on=frame.on
                     )
                     self.office.runtime.switchboard.send(Audience.CUSTOMERS, self.watched, typing)
             case wire.SetPresence():

@@ -104,7 +104,7 @@ class CustomerSocket(Socket):
                 self.office.runtime.switchboard.send(
                     Audience.WATCHERS,
                     self._mine(frame),
-                    wire.Typing(conversation=self.conversation, author="customer", on=frame.on),
+                    wire.Typing(conversation=self.conversation, author=wire.Author.CUSTOMER, on=frame.on),
                 )
             case wire.FetchHistory():
                 self.tell(await self.office.customer_history(self.who.customer_id, frame))

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from apps.accounts.hours import availability
 from apps.accounts.models import Agent
 from apps.accounts.resident import SiteSettings
-from apps.conversations.decisions import milliseconds
 from apps.wire.protocol import AgentView, Availability
+from apps.wire.times import milliseconds
 
 
 def reach(site: SiteSettings, online: frozenset[str]) -> Availability:

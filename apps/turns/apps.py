@@ -1,6 +1,8 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
+from apps.conversations.commands import EffectKind
+
 
 class TurnsConfig(AppConfig):
     name = "apps.turns"
@@ -13,4 +15,4 @@ class TurnsConfig(AppConfig):
         from apps.conversations.outbox import register  # noqa: PLC0415
         from apps.turns.mail import mail_reply  # noqa: PLC0415
 
-        register("mail.reply", mail_reply)
+        register(EffectKind.MAIL_REPLY, mail_reply)

@@ -65,6 +65,17 @@ class ErrorCode(StrEnum):
     RELOAD = "reload"  # the gap cannot be filled: fetch the state anew
 
 
+class Author(StrEnum):
+    CUSTOMER = "customer"
+    ASSISTANT = "assistant"
+    AGENT = "agent"
+
+
+class Status(StrEnum):
+    OPEN = "open"
+    RESOLVED = "resolved"
+
+
 class OwnerKind(StrEnum):
     ASSISTANT = "assistant"
     QUEUE = "queue"
@@ -113,7 +124,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
 
     id: str
     place: int
-    author: str  # customer | assistant | agent
+    author: Author
     name: str
     text: str
     at: int
@@ -128,7 +139,7 @@ class Owner(Struct, frozen=True, omit_defaults=True):
     kind: OwnerKind
     name: str = ""
     agent: str | None = None
-    reason: str = ""  # button | rule | model | agent | failure
+    reason: str = ""  # button | rule | model | agent | assistant_off
     team: str | None = None
     version: int = 0
 
@@ -149,7 +160,7 @@ class Summary(Struct, frozen=True, omit_defaults=True):
     """A conversation in a list."""
 
     id: str
-    status: str
+    status: Status
     last_line: str
     at: int
     owner: Owner
@@ -193,7 +204,7 @@ class InboxRow(Struct, frozen=True, omit_defaults=True):
     seq: int
     customer: str
     verified: bool
-    status: str
+    status: Status
     owner: Owner
     last_line: str
     last_author: str
@@ -231,7 +242,7 @@ class Event(Struct, frozen=True, omit_defaults=True, tag="event"):
     at: int
     message: Message | None = None
     owner: Owner | None = None
-    status: str | None = None  # open | resolved
+    status: Status | None = None
     turn: str | None = None  # turn_opened only
     part: int | None = None
 
@@ -313,7 +324,7 @@ class TurnEnded(Struct, frozen=True, omit_defaults=True, tag="turn.ended"):
 
 class Typing(Struct, frozen=True, omit_defaults=True, tag="typing"):
     conversation: str
-    author: str
+    author: Author
     name: str = ""
     on: bool = True
 
@@ -333,7 +344,7 @@ class Welcome(Struct, frozen=True, omit_defaults=True, tag="welcome"):
     customer: str
     name: str
     verified: bool
-    status: str
+    status: Status
     owner: Owner
     page: Page
     assistant: bool

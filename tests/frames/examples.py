@@ -21,31 +21,37 @@ QUEUE = p.Owner(kind=p.OwnerKind.QUEUE, reason="button", version=2)
 QUESTION = p.Message(
     id="m1",
     place=1,
-    author="customer",
+    author=p.Author.CUSTOMER,
     name="Mia",
     text="你好 " + EMOJI,
     at=1_750_000_000_000,
     client_id="c-1",
 )
 ANSWER = p.Message(
-    id="m2", place=2, author="assistant", name="Lumi", text="**On its way.**", at=1_750_000_001_000,
+    id="m2", place=2, author=p.Author.ASSISTANT, name="Lumi", text="**On its way.**", at=1_750_000_001_000,
     state=p.MessageState.STOPPED, turn="u1", part=1,
     sources=(p.Source("Returns", "https://shop.example/r"), p.Source("FAQ")),
 )  # fmt: skip
 GONE = p.Message(
-    id="m3", place=4, author="agent", name="Kim", text="", at=1_750_000_002_000, state=p.MessageState.REMOVED
+    id="m3",
+    place=4,
+    author=p.Author.AGENT,
+    name="Kim",
+    text="",
+    at=1_750_000_002_000,
+    state=p.MessageState.REMOVED,
 )
 LIVE = p.LiveTurn(turn="u2", part=2, handle=7, place=9, text=EMOJI, activity="order", subject="1042")
 EVENTS = (
     p.Event("c", 1, p.EventKind.MESSAGE, 1_750_000_000_000, message=QUESTION),
     p.Event("c", 3, p.EventKind.MESSAGE, 1_750_000_001_000, message=ANSWER),
     p.Event("c", 5, p.EventKind.OWNER, 1_750_000_002_000, owner=KIM),
-    p.Event("c", 6, p.EventKind.STATUS, 1_750_000_003_000, status="resolved"),
+    p.Event("c", 6, p.EventKind.STATUS, 1_750_000_003_000, status=p.Status.RESOLVED),
 )
 PAGE = p.Page("c", "e1", 6, EVENTS, earlier=True)
 EMPTY_PAGE = p.Page("c", "e1", 0, ())
 HOURS = p.Availability(False, 1_750_050_000_000, ("09:00-17:30",) * 5 + ("", ""), "Asia/Shanghai")
-SUMMARY = p.Summary("c0", "resolved", "Thanks!", 1_740_000_000_000, ASSISTANT)
+SUMMARY = p.Summary("c0", p.Status.RESOLVED, "Thanks!", 1_740_000_000_000, ASSISTANT)
 ORDER = p.OrderView(
     "1042", "in_transit", "2025-06-01", ("Trail lamp",), "€89.00", "DHL", "JD014", "2025-06-20"
 )
@@ -55,7 +61,7 @@ ROW = p.InboxRow(
     6,
     "Mia Chen",
     True,
-    "open",
+    p.Status.OPEN,
     KIM,
     "订单1042到哪了",
     "customer",
@@ -83,12 +89,12 @@ EXAMPLES: tuple[p.ServerFrame, ...] = (
     p.Activity(7, "thinking", conversation="c"),
     p.TurnEnded(7, p.TurnEnd.STOPPED, "c", 31),
     p.TurnEnded(7, p.TurnEnd.SUPERSEDED),
-    p.Typing("c", "agent", "Kim"),
-    p.Typing("c", "customer", on=False),
+    p.Typing("c", p.Author.AGENT, "Kim"),
+    p.Typing("c", p.Author.CUSTOMER, on=False),
     p.Queue("c", 3, p.Availability(True)),
-    p.Welcome("c", "k", "", False, "open", ASSISTANT, EMPTY_PAGE, True, p.Availability(True), 30, 1_750_000_000),
+    p.Welcome("c", "k", "", False, p.Status.OPEN, ASSISTANT, EMPTY_PAGE, True, p.Availability(True), 30, 1_750_000_000),
     p.Welcome(
-        "c", "k", "Mia Chen", True, "open", QUEUE, PAGE, True, HOURS, 30, 1_750_000_000_000,
+        "c", "k", "Mia Chen", True, p.Status.OPEN, QUEUE, PAGE, True, HOURS, 30, 1_750_000_000_000,
         LIVE, 2, True, "trace-1",
     ),
     p.History(PAGE, after=3, live=LIVE),

@@ -11,17 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.conversations import commands as c
-from apps.conversations.decisions import Change, State, Stored, decide
-from apps.wire.protocol import ErrorCode, Event, EventKind, MessageState, OwnerKind
+from apps.conversations.decisions import decide
+from apps.conversations.state import Change, State, Stored
+from apps.wire.protocol import ErrorCode, Event, EventKind, MessageState, OwnerKind, Status
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 def fresh(**changes: Any) -> State:
     state = State(
-        id="conv", workspace_id="ws", site_id="site", customer_id="cust", last_seq=0, status="open",
-        owner_kind="assistant", owner_agent_id=None, owner_name="", owner_version=0, owner_reason="", team_id=None,
-        team_name="", waiting_since=None, contact_email="", last_line="", last_author="", last_at=NOW, turn="",
+        id="conv", workspace_id="ws", site_id="site", customer_id="cust", last_seq=0, status=Status.OPEN,
+        owner_kind=OwnerKind.ASSISTANT, owner_agent_id=None, owner_name="", owner_version=0, owner_reason="",
+        team_id=None, waiting_since=None, contact_email="", last_line="", last_author="", last_at=NOW, turn="",
         turn_part=0, turn_place=0, turn_question=0, turn_process="", fence=0,
     )  # fmt: skip
     return replace(state, **changes)
@@ -83,7 +84,7 @@ def test_a_newer_message_supersedes_only_the_turn_it_names() -> None:
 
 
 def test_a_message_to_a_human_opens_no_turn_and_starts_the_waiting_clock() -> None:
-    state = fresh(owner_kind="agent", owner_agent_id="kim", owner_name="Kim")
+    state = fresh(owner_kind=OwnerKind.AGENT, owner_agent_id="kim", owner_name="Kim")
     assert applied(state, says()).opened is None
     assert state.waiting_since == NOW
 
@@ -96,14 +97,14 @@ def test_without_an_assistant_the_message_goes_to_the_queue() -> None:
 
 
 def test_a_new_episode_does_not_inherit_the_owner() -> None:
-    state = fresh(status="resolved", owner_kind="agent", owner_agent_id="kim", owner_name="Kim")
+    state = fresh(status=Status.RESOLVED, owner_kind=OwnerKind.AGENT, owner_agent_id="kim", owner_name="Kim")
     appended = applied(state, says())
     assert kinds(appended) == [EventKind.STATUS, EventKind.OWNER, EventKind.MESSAGE, EventKind.TURN_OPENED]
     assert (state.status, state.owner_kind, state.owner_agent_id) == ("open", "assistant", None)
 
 
 def test_a_message_that_reopens_is_acknowledged_by_its_own_number() -> None:
-    appended = applied(fresh(status="resolved"), says())
+    appended = applied(fresh(status=Status.RESOLVED), says())
     assert appended.message is not None
     assert appended.seq == appended.message.place == 3
 
@@ -119,7 +120,7 @@ def test_an_answer_finished_after_a_takeover_is_marked_and_hands_nothing_over() 
 
 
 def test_the_second_agent_is_told_who_took_it() -> None:
-    state = fresh(owner_kind="queue", waiting_since=NOW)
+    state = fresh(owner_kind=OwnerKind.QUEUE, waiting_since=NOW)
     applied(state, takes("kim"))
     with pytest.raises(c.Refusal) as refused:
         applied(state, takes("ana"))
@@ -146,7 +147,9 @@ def test_only_the_owning_agent_may_write() -> None:
 
 
 def test_an_agents_reply_to_somebody_who_left_an_address_is_mailed() -> None:
-    state = fresh(owner_kind="agent", owner_agent_id="kim", owner_name="Kim", contact_email="mia@example.com")
+    state = fresh(
+        owner_kind=OwnerKind.AGENT, owner_agent_id="kim", owner_name="Kim", contact_email="mia@example.com"
+    )
     message = c.AgentMessage(
         conversation="conv", workspace="ws", agent="kim", name="Kim", client_id="a1", text="Hi", at=NOW
     )
