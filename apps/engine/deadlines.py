@@ -7,4 +7,3 @@ from typing import Final
 FACTS_COPY_S: Final = 0.05  # a preloaded copy is a round trip to Redis
 FACTS_FETCH_S: Final = 1.0  # a fact the question needs
 RETRIEVAL_S: Final = 0.4
-HISTORY_S: Final = 1.0

@@ -53,11 +53,6 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
-    tag: str
-
-
-@dataclass(frozen=True, slots=True)
 class HandoffRequested:
     reason: str  # rule | model
     team: str = ""
@@ -77,5 +72,5 @@ class Failed:
     error: str
 
 
-TurnEvent: TypeAlias = Acting | Delta | Tagged | HandoffRequested | Finished | Failed
+TurnEvent: TypeAlias = Acting | Delta | HandoffRequested | Finished | Failed
 Emit: TypeAlias = Callable[[TurnEvent], Awaitable[None]]

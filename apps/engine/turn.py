@@ -18,7 +18,6 @@ from apps.engine.events import (
     HandoffCall,
     HandoffRequested,
     ModelEvent,
-    Tagged,
     TextDelta,
 )
 from apps.engine.needs import needs_facts, order_number
@@ -53,17 +52,15 @@ class Ports:
 
 
 async def run(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> None:
-    """Emits `Acting`, `Delta`, `Tagged`, `HandoffRequested`, then exactly one of `Finished` or `Failed`.
+    """Emits `Acting`, `Delta`, `HandoffRequested`, then exactly one of `Finished` or `Failed`.
 
-    Cancelling it closes the model's stream.
+    The trace says which rules matched, which could not be asked, and what they tagged. Cancelling it closes the
+    model's stream.
     """
     facts, passages = await _gather(given, ports, emit, trace)
     with trace.stage("rules"):
         decision = ports.rules.decide(_rule_input(given, facts))
-    if decision.matched:
-        trace.marks["rules"] = ", ".join(decision.matched)
-    for tag in decision.tags:
-        await emit(Tagged(tag))
+    _mark(trace, decision)
     if decision.reply:
         await emit(Delta(decision.reply))
     if decision.handoff:
@@ -71,7 +68,9 @@ async def run(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> None:
     if decision.reply or decision.handoff:
         await emit(Finished(sources=()))
         return
-    await _answer(given, ports, emit, trace, facts, passages, decision)
+    with trace.stage("context"):
+        request = _request(given, facts, passages, decision)
+    await _answer(request, ports.model, emit)
 
 
 async def _gather(
@@ -114,18 +113,13 @@ def _rule_input(given: TurnInput, facts: Facts) -> RuleInput:
     )
 
 
-async def _answer(
-    given: TurnInput,
-    ports: Ports,
-    emit: Emit,
-    trace: Trace,
-    facts: Facts,
-    passages: tuple[Passage, ...],
-    decision: Decision,
-) -> None:
-    with trace.stage("context"):
-        request = _request(given, facts, passages, decision)
-    said: _Said = _Said()
+def _mark(trace: Trace, decision: Decision) -> None:
+    marks = {"rules": decision.matched, "rules_failed": decision.failed, "tags": decision.tags}
+    trace.marks.update({name: ", ".join(values) for name, values in marks.items() if values})
+
+
+async def _answer(request: ModelRequest, model: Model, emit: Emit) -> None:
+    said = _Said()
 
     async def on_event(event: ModelEvent) -> None:
         match event:
@@ -138,11 +132,11 @@ async def _answer(
                 said.usage, said.endpoint = event.usage, event.endpoint
 
     try:
-        await ports.model.stream(request, on_event)
+        await model.stream(request, on_event)
     except ModelUnavailable as unavailable:
         await emit(Failed(unavailable.reason))
         return
-    await emit(Finished(_sources(passages, said.anything), said.usage, said.endpoint))
+    await emit(Finished(_sources(request.passages, said.anything), said.usage, said.endpoint))
 
 
 @dataclass(slots=True)

@@ -6,14 +6,8 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import NewType
 
 import msgspec
-
-ConversationId = NewType("ConversationId", str)
-TurnId = NewType("TurnId", str)
-SiteId = NewType("SiteId", str)
-CustomerId = NewType("CustomerId", str)
 
 AttributeValue = str | int | float | bool
 
@@ -94,7 +88,6 @@ class Assistant:
     name: str
     site_name: str
     instructions: str
-    version: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from apps.engine.events import (
     Finished,
     HandoffRequested,
     OnModelEvent,
-    Tagged,
     TurnEvent,
 )
 from apps.engine.types import Assistant, ModelRequest, Passage
@@ -174,8 +173,6 @@ class Runner:
                 self._finished = event
             case Failed():
                 self._failed = event
-            case Tagged():
-                self.job.waterfall.marks["tags"] = event.tag
 
     async def _say(self, text: str) -> None:
         if self._first_token is not None:
@@ -196,7 +193,7 @@ class Runner:
             locale=job.locale,
             verified=job.asker.verified,
             context=context,
-            assistant=Assistant(site.assistant_name, site.name, site.instructions, site.version),
+            assistant=Assistant(site.assistant_name, site.name, site.instructions),
             teams=tuple(name for name, _ in site.teams),
             within_hours=within,
         )

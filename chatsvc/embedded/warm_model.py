@@ -52,7 +52,7 @@ async def _warm(line: Line, sites: list[SiteSettings]) -> None:
 
 
 def _request(site: SiteSettings) -> ModelRequest:
-    assistant = Assistant(site.assistant_name, site.name, site.instructions, site.version)
+    assistant = Assistant(site.assistant_name, site.name, site.instructions)
     context = Context()
     context.add(1, Speaker.CUSTOMER, GREETING)
     return ModelRequest(

@@ -11,7 +11,7 @@ from apps.engine.context import Context
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.types import Assistant, ChatMessage, Facts, FactsState, Order, Passage, Profile, Speaker
 
-POLICY = policy_message(Assistant("Lumen", "Lantern", "", 1))
+POLICY = policy_message(Assistant("Lumen", "Lantern", ""))
 NOBODY = facts_message(Facts(verified=False, state=FactsState.NONE))
 
 
