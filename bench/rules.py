@@ -30,7 +30,7 @@ def main() -> None:
         for count in (1, 100):
             start = time.perf_counter()
             rules = CompiledRules(
-                1, [CompiledRule(str(n), compile_condition(condition(n)), Action()) for n in range(count)]
+                [CompiledRule(str(n), compile_condition(condition(n)), Action()) for n in range(count)]
             )
             compiled_ms = (time.perf_counter() - start) * 1e3
             taken = [_decided_us(rules) for _ in range(RUNS)]

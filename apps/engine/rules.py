@@ -33,7 +33,7 @@ class Decision:
 
 
 class RuleSet(Protocol):
-    version: int
+    """The rules of one site, compiled."""
 
     def decide(self, given: RuleInput) -> Decision:
         """Evaluates every enabled rule. Never raises: a rule that fails is named in `failed`. CPU only."""

@@ -12,6 +12,7 @@ from apps.engine.types import Passage
 from apps.knowledge.embeddings import DIMENSIONS, MODEL, Embedder, EmbedderBusy, Vector, process_embedder
 from apps.knowledge.models import Chunk
 from apps.knowledge.ranking import Corpus, Entry
+from apps.stores.resident import Resident
 from apps.telemetry.instruments import knowledge_searches
 
 logger = logging.getLogger(__name__)
@@ -20,33 +21,19 @@ logger = logging.getLogger(__name__)
 EMBED_DEADLINE_S = 0.25
 
 
-class KnowledgeResident:
+class KnowledgeResident(Resident[Corpus]):
     """The searchable passages of every loaded site, and the search."""
 
     def __init__(self, embedder: Embedder | None = None) -> None:
+        super().__init__()
         self._embedder = embedder or process_embedder()
-        self._sites: dict[str, tuple[int, Corpus]] = {}
         # Words never queue behind the embedding model.
         self._ranking = ThreadPoolExecutor(1, thread_name_prefix="ranking")
 
-    def refresh(self, site_id: str, version: int) -> None:
-        """Loads the site's published passages (one query) and swaps them in. Blocks; loads the model once.
-
-        An older version never replaces a newer one.
-        """
+    def load(self, site_id: str) -> Corpus:
+        """The site's published passages. One query; the first call loads the model too."""
         self._embedder.load()
-        corpus = load_corpus(site_id)
-        if version >= self.loaded_version(site_id):
-            self._sites[site_id] = (version, corpus)
-
-    def loaded_version(self, site_id: str) -> int:
-        """The version of the loaded passages, 0 if there are none."""
-        loaded = self._sites.get(site_id)
-        return loaded[0] if loaded else 0
-
-    def forget(self, site_id: str) -> None:
-        """Frees the site's passages."""
-        self._sites.pop(site_id, None)
+        return load_corpus(site_id)
 
     async def search(self, site_id: str, question: str, locale: str, limit: int = 4) -> tuple[Passage, ...]:
         """The best passages for the question, best first; none of a site that is not loaded.
@@ -54,13 +41,13 @@ class KnowledgeResident:
         About 15 ms on an idle core, nearly all of it the embedding on its thread. When that is late or the
         model is missing, the search goes by words alone; log and metric say so.
         """
-        loaded = self._sites.get(site_id)
-        if loaded is None:
+        corpus = self.loaded(site_id)
+        if corpus is None:
             return ()
         vector = await self._vector(question)
         knowledge_searches.labels(by="words" if vector is None else "meaning").inc()
         return await asyncio.get_running_loop().run_in_executor(
-            self._ranking, loaded[1].passages, question, vector, locale, limit
+            self._ranking, corpus.passages, question, vector, locale, limit
         )
 
     async def _vector(self, question: str) -> Vector | None:

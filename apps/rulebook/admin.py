@@ -145,8 +145,8 @@ def _decision(given: dict[str, Any]) -> Decision:
         profile=Profile("", tier=given["tier"]) if verified else None,
         orders=(Order("1042", given["order_status"], ""),) if given["order_status"] else (),
     )
-    resident = RuleResident()
-    resident.refresh(given["site"].pk, 1)
-    return resident.current(given["site"].pk).decide(
-        RuleInput(given["text"], given["locale"], given["turn_number"], facts, given["within_hours"])
+    return (
+        RuleResident()
+        .load(given["site"].pk)
+        .decide(RuleInput(given["text"], given["locale"], given["turn_number"], facts, given["within_hours"]))
     )

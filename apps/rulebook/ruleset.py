@@ -39,10 +39,9 @@ class CompiledRule:
 
 
 class CompiledRules:
-    """All enabled rules of one version, in order of priority. Immutable; satisfies `engine.rules.RuleSet`."""
+    """All enabled rules of a site, in order of priority. Immutable; satisfies `engine.rules.RuleSet`."""
 
-    def __init__(self, version: int, rules: Sequence[CompiledRule]) -> None:
-        self.version = version
+    def __init__(self, rules: Sequence[CompiledRule]) -> None:
         self._rules = tuple(rules)
         self._always: list[int] = []
         self._waiting: dict[str, list[int]] = {}

@@ -99,10 +99,7 @@ def test_a_resident_loads_enabled_rules_in_order_with_one_query(
     site: Site, teams: dict[str, Team], django_assert_num_queries: Any
 ) -> None:
     resident = RuleResident()
-    assert (resident.current(site.pk).version, resident.current(site.pk).decide(asked("x"))) == (
-        0,
-        Decision(),
-    )
+    assert (resident.loaded_version(site.pk), resident.current(site.pk).decide(asked("x"))) == (0, Decision())
     rule(site, name="second", position=2, tag="b").save()
     with django_assert_num_queries(1):
         resident.refresh(site.pk, 2)
