@@ -5,10 +5,11 @@ A passage never crosses a heading, so that it can be quoted alone.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from apps.engine.tokens import BYTES_A_TOKEN, estimated_tokens
 
 MAX_TOKENS = 220  # a section of a help article; E5 reads 512 of its own tokens at most
 
@@ -24,11 +25,6 @@ class Section:
 
     heading: str
     text: str
-
-
-def estimate_tokens(text: str) -> int:
-    """What a text costs in a prompt: within 11 % on bulk text of English and Chinese."""
-    return math.ceil(len(text.encode("utf-8", "replace")) / 4 * 1.2)
 
 
 def chunk(markdown: str, max_tokens: int = MAX_TOKENS) -> tuple[Section, ...]:
@@ -90,7 +86,7 @@ def _blocks(lines: list[str]) -> list[str]:
 
 def _small_blocks(blocks: list[str], max_tokens: int) -> Iterator[str]:
     for block in blocks:
-        if estimate_tokens(block) <= max_tokens:
+        if estimated_tokens(block) <= max_tokens:
             yield block
         else:
             yield from _split(block, max_tokens)
@@ -102,7 +98,7 @@ def _split(block: str, max_tokens: int) -> Iterator[str]:
     for sentence in _SENTENCE_END.split(block):
         for piece in _cut(sentence, max_tokens):
             joined = f"{held} {piece}" if held and not _wide_end(held) else held + piece
-            if estimate_tokens(joined) > max_tokens:
+            if estimated_tokens(joined) > max_tokens:
                 yield held
                 held = piece
             else:
@@ -113,7 +109,7 @@ def _split(block: str, max_tokens: int) -> Iterator[str]:
 
 def _cut(sentence: str, max_tokens: int) -> Iterator[str]:
     rest = sentence.strip()
-    while estimate_tokens(rest) > max_tokens:
+    while estimated_tokens(rest) > max_tokens:
         end = _longest_prefix(rest, max_tokens)
         space = rest.rfind(" ", 1, end)
         end = space if space > 0 else end
@@ -125,7 +121,7 @@ def _cut(sentence: str, max_tokens: int) -> Iterator[str]:
 
 def _longest_prefix(text: str, max_tokens: int) -> int:
     """Characters of `text` that fit, at least one."""
-    budget_bytes = int(max_tokens * 4 / 1.2)
+    budget_bytes = int(max_tokens * BYTES_A_TOKEN)
     return max(1, len(text.encode("utf-8", "replace")[:budget_bytes].decode("utf-8", "ignore")))
 
 
@@ -138,7 +134,7 @@ def _packed(blocks: list[str], max_tokens: int) -> Iterator[str]:
     held = ""
     for block in blocks:
         joined = f"{held}\n\n{block}" if held else block
-        if held and estimate_tokens(joined) > max_tokens:
+        if held and estimated_tokens(joined) > max_tokens:
             yield held
             held = block
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-import math
 import time
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from django.db import Error as DatabaseFailure
 
 from apps.engine.events import Done, ModelEvent, OnModelEvent, TextDelta
 from apps.engine.ports import ModelUnavailable
+from apps.engine.tokens import tokens_of_bytes
 from apps.engine.types import ModelRequest, Usage
 from apps.llm import records, spend
 from apps.llm.deadlines import Deadlines
@@ -196,10 +196,5 @@ class _Ear:
         """What the server told, else an estimate for an answer that was stopped or told nothing; None if none began."""
         if self._usage is not None or not self.acted:
             return self._usage
-        prompt_bytes = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
-        return Usage(_estimated_tokens(prompt_bytes), _estimated_tokens(self._text_bytes))
-
-
-def _estimated_tokens(utf8_bytes: int) -> int:
-    """Within 11 % on bulk text of the tokenizers measured; characters / 4 is 70 % low for Chinese."""
-    return math.ceil(utf8_bytes / 4 * 1.2)
+        prompt_tokens = sum(message.tokens for message in request.messages)
+        return Usage(prompt_tokens, tokens_of_bytes(self._text_bytes))

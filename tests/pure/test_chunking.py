@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.knowledge.chunking import Section, chunk, estimate_tokens
+from apps.engine.tokens import estimated_tokens
+from apps.knowledge.chunking import Section, chunk
 
 PIECES = st.sampled_from(
     [
@@ -34,7 +35,7 @@ def test_every_character_outside_headings_is_in_exactly_one_passage_in_order(pie
 def test_no_passage_is_empty_or_longer_than_asked(pieces: list[str], max_tokens: int) -> None:
     for section in chunk("\n\n".join(pieces), max_tokens):
         assert section.text.strip()
-        assert estimate_tokens(section.text) <= max_tokens
+        assert estimated_tokens(section.text) <= max_tokens
 
 
 @given(st.text(max_size=400), st.integers(min_value=1, max_value=60))
@@ -73,4 +74,4 @@ def test_a_fenced_block_keeps_its_blank_lines_and_number_signs() -> None:
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("abcd", 2), ("靴子", 2), ("hello world " * 10, 36)])
 def test_tokens_are_estimated_by_bytes(text: str, tokens: int) -> None:
-    assert estimate_tokens(text) == tokens
+    assert estimated_tokens(text) == tokens
