@@ -26,10 +26,11 @@ class Presence:
         self._redis = redis
 
     async def renew(self, workspace: str, agent: str, socket: str) -> None:
-        """Extends the socket's lease by 45 s."""
-        await self._ask(self._redis.zadd(_leases(workspace), {f"{agent}:{socket}": time.time() + LEASE_S}), 0)
+        """Extends the socket's lease by 45 s, and forgets leases that ran out."""
+        await self._ask(self._renewed(workspace, f"{agent}:{socket}"), None)
 
     async def leave(self, workspace: str, agent: str, socket: str) -> None:
+        """Ends the socket's lease at once."""
         await self._ask(self._redis.zrem(_leases(workspace), f"{agent}:{socket}"), 0)
 
     async def set_away(self, workspace: str, agent: str, away: bool) -> None:
@@ -46,8 +47,14 @@ class Presence:
         present = {lease.decode().partition(":")[0] for lease in leases}
         return frozenset(present - {agent.decode() for agent in away})
 
-    async def forget_expired(self, workspace: str) -> None:
-        await self._ask(self._redis.zremrangebyscore(_leases(workspace), "-inf", time.time()), 0)
+    async def _renewed(self, workspace: str, lease: str) -> None:
+        now, key = time.time(), _leases(workspace)
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.zadd(key, {lease: now + LEASE_S})
+            # A socket whose process died never says good-bye.
+            pipe.zremrangebyscore(key, "-inf", now)
+            pipe.expire(key, 2 * LEASE_S)
+            await pipe.execute()
 
     async def _ask(self, call: Awaitable[T], otherwise: T) -> T:
         try:
