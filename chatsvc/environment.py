@@ -1,4 +1,4 @@
-"""Reads the environment and `.env` once, typed. The only place that touches `os.environ`."""
+"""Reads the environment and `.env` once, typed. The only place where a setting is read from `os.environ`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ class Environment:
     mail_user: str  # MAIL_USER
     mail_password: str  # MAIL_PASSWORD
     mail_from: str  # MAIL_FROM
-    fsync: (
-        bool  # DURABILITY=full waits for the disk at each commit; normal survives a crash of us, not of power
-    )
+    fsync: bool  # DURABILITY: full waits for the disk at each commit, normal survives only our own crash
 
 
 def read_environment(variables: dict[str, str] | None = None) -> Environment:
@@ -47,7 +45,7 @@ def read_environment(variables: dict[str, str] | None = None) -> Environment:
     var_dir = Path(values.get("CHATSVC_VAR", str(BASE_DIR / "var")))
     return Environment(
         secret_key=_secret(values.get("SECRET_KEY", "")),
-        demo=values.get("CHATSVC_DEMO", "0") == "1",
+        demo=_chosen("CHATSVC_DEMO", values.get("CHATSVC_DEMO", "0"), no="0", yes="1"),
         bind_host=host,
         bind_port=port,
         var_dir=var_dir,
@@ -64,7 +62,7 @@ def read_environment(variables: dict[str, str] | None = None) -> Environment:
         mail_user=values.get("MAIL_USER", ""),
         mail_password=values.get("MAIL_PASSWORD", ""),
         mail_from=values.get("MAIL_FROM", "support@localhost"),
-        fsync=_durability(values.get("DURABILITY", "normal")),
+        fsync=_chosen("DURABILITY", values.get("DURABILITY", "normal"), no="normal", yes="full"),
     )
 
 
@@ -84,25 +82,29 @@ def _secret(value: str) -> str:
     return value
 
 
+def parse_bind(value: str) -> tuple[str, int]:
+    """HOST and port of HOST:PORT. Raises `SettingError`."""
+    host, _, port = value.rpartition(":")
+    if not host or not _is_port(port):
+        raise SettingError(f"the address to listen on is {value!r}: write HOST:PORT, such as 127.0.0.1:8000")
+    return host.strip("[]"), int(port)
+
+
 def _port(name: str, value: str) -> int:
-    if not value.isdigit() or not 1 <= int(value) <= 65535:
+    if not _is_port(value):
         raise SettingError(f"{name} is {value!r}: write a port, 1 to 65535")
     return int(value)
 
 
-def parse_bind(value: str) -> tuple[str, int]:
-    """HOST and port of HOST:PORT. Raises `SettingError`."""
-    host, _, port = value.rpartition(":")
-    if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
-        raise SettingError(f"the address to listen on is {value!r}: write HOST:PORT, such as 127.0.0.1:8000")
-    return host.strip("[]"), int(port)
+def _is_port(value: str) -> bool:
+    return value.isdecimal() and 1 <= int(value) <= 65535
 
 
 def _listed(value: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in value.split(",") if item.strip())
 
 
-def _durability(value: str) -> bool:
-    if value not in ("normal", "full"):
-        raise SettingError(f"DURABILITY is {value!r}: write normal or full")
-    return value == "full"
+def _chosen(name: str, value: str, *, no: str, yes: str) -> bool:
+    if value not in (no, yes):
+        raise SettingError(f"{name} is {value!r}: write {no} or {yes}")
+    return value == yes

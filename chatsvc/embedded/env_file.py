@@ -1,4 +1,4 @@
-"""The generated `.env`: every setting of an installation, what it means, and no fixed secret."""
+"""The generated `.env`: what an installation may set, what it means, and no fixed secret."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ REDIS_URL=
 LLM_BASE_URL=
 LLM_API_KEY=
 LLM_MODEL=
+# A PEM file of private authorities that model servers may be signed by.
+LLM_CA_FILE=
+
+# Replies to customers who left an address go through this mail server. Empty: into files in var/mail.
+MAIL_HOST=
+MAIL_PORT=587
+MAIL_USER=
+MAIL_PASSWORD=
+MAIL_FROM=support@localhost
 
 # full waits for the disk at every commit; normal survives a crash of the programs, but not of the power.
 DURABILITY=normal

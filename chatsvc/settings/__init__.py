@@ -130,8 +130,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
     "socket_timeout": 5,
     "max_retries": 1,
-    # A killed worker's task is handed out again after this long; no task may run for more than half of it.
-    "visibility_timeout": 60,
+    # A killed worker's task is handed out again after this long: longer than any may run (120 s, an article).
+    "visibility_timeout": 180,
 }
 CELERY_BEAT_SCHEDULE = {
     "sweep-outbox": {"task": "apps.conversations.tasks.sweep_outbox", "schedule": timedelta(seconds=5)},

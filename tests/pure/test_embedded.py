@@ -20,7 +20,7 @@ from chatsvc.embedded.env_file import ensure_env_file
 from chatsvc.embedded.logs import LIMIT_BYTES, Log
 from chatsvc.embedded.ports import free_port
 from chatsvc.embedded.problems import SetupError
-from chatsvc.environment import BASE_DIR, read_environment
+from chatsvc.environment import BASE_DIR, SettingError, read_environment
 
 FIND_PYTHON = BASE_DIR / "chatsvc" / "embedded" / "find_python.sh"
 
@@ -58,13 +58,30 @@ def test_the_env_file_names_every_setting_and_reads_back_as_the_defaults(tmp_pat
     )
     assert set(pairs) == {
         *("SECRET_KEY", "CHATSVC_DEMO", "CHATSVC_BIND", "ALLOWED_HOSTS", "TRUSTED_ORIGINS", "DATABASE_URL"),
-        *("REDIS_URL", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "DURABILITY"),
+        *("REDIS_URL", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "LLM_CA_FILE", "DURABILITY"),
+        *("MAIL_HOST", "MAIL_PORT", "MAIL_USER", "MAIL_PASSWORD", "MAIL_FROM"),
     }
     written, bare = (
         read_environment(pairs),
         read_environment({"SECRET_KEY": pairs["SECRET_KEY"], "CHATSVC_DEMO": "1"}),
     )
     assert written == bare
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("CHATSVC_DEMO", "yes", "CHATSVC_DEMO is 'yes': write 0 or 1"),
+        ("DURABILITY", "high", "DURABILITY is 'high': write normal or full"),
+        ("MAIL_PORT", "0", "MAIL_PORT is '0': write a port, 1 to 65535"),
+        ("CHATSVC_BIND", "8000", "write HOST:PORT"),
+        ("SECRET_KEY", "short", "shorter than 32 characters"),
+    ],
+)
+def test_a_setting_out_of_range_is_named_with_what_to_write(name: str, value: str, told: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        read_environment({"SECRET_KEY": "x" * 32, name: value})
+    assert told in str(refused.value)
 
 
 def test_an_env_file_that_cannot_be_written_says_where(tmp_path: Path) -> None:
