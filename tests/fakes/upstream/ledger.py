@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,6 +46,8 @@ class Seen(msgspec.Struct, kw_only=True):
     prompt_tokens: int = 0
     cached_tokens: int = 0
     tokens_sent: int = 0
+    received_s: float = 0.0  # monotonic, which processes of one machine share
+    first_token_s: float = 0.0
     ended: str = ""
 
 
@@ -117,6 +120,7 @@ class Ledger:
             path=request.path,
             headers=request.headers,
             body=request.body.decode(errors="replace"),
+            received_s=time.monotonic(),
         )
         self.requests.append(seen)
         self.changed()
@@ -133,6 +137,8 @@ class Ledger:
             self.changed()
 
     def token_sent(self, seen: Seen) -> None:
+        if not seen.tokens_sent:
+            seen.first_token_s = time.monotonic()
         seen.tokens_sent += 1
         self.counts.tokens_sent += 1
         self.changed()

@@ -1,0 +1,50 @@
+"""Fills the bench's database: one site with articles, rules, a shop and a model; prints its customers' tokens."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsvc.settings")
+
+import django
+
+django.setup()
+
+import jwt  # noqa: E402 - the models need the setup
+
+from apps.accounts.models import Site, Team, Workspace  # noqa: E402
+from apps.customers.models import ProfileSource  # noqa: E402
+from apps.knowledge import demo as articles  # noqa: E402
+from apps.llm.models import ModelEndpoint  # noqa: E402
+from apps.rulebook import demo as rules  # noqa: E402
+
+# About a thousand tokens that never change, as a real shop's instructions have.
+INSTRUCTIONS = "\n".join(
+    f"{n}. When a customer asks about topic {n}, answer in at most three sentences, name the article you used, "
+    "and never promise anything that is not written there."
+    for n in range(1, 28)
+)
+
+
+def main() -> None:
+    shop_url, shop_key, model_url, customers = sys.argv[1:]
+    workspace = Workspace.objects.create(name="Lantern")
+    site = Site.objects.create(workspace=workspace, name="Lantern", instructions=INSTRUCTIONS)
+    teams = {name: Team.objects.create(workspace=workspace, name=name) for name in ("Support", "Returns")}
+    articles.load(site)
+    rules.load(site, teams)
+    ProfileSource.objects.create(site=site, base_url=shop_url, api_key=shop_key)
+    ModelEndpoint.objects.create(site=site, name="bench", base_url=model_url, model="bench", api_key="key")
+    sys.stdout.write(json.dumps([_token(site, f"c{n}") for n in range(int(customers))]))
+
+
+def _token(site: Site, subject: str) -> str:
+    claims = {"iss": site.pk, "sub": subject, "name": "Mia Chen", "exp": int(time.time()) + 3_500}
+    return jwt.encode(claims, site.identity_secret, algorithm="HS256")
+
+
+if __name__ == "__main__":
+    main()
