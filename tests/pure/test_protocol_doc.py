@@ -169,3 +169,10 @@ def test_the_codes_and_the_bytes_of_messagepack_are_told() -> None:
 
 def test_both_subprotocols_are_named() -> None:
     assert all(f"`{name}`" in SECTIONS["Opening"] for name in protocol.SUBPROTOCOLS)
+
+
+def test_every_stage_of_a_turn_is_named() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in (BASE_DIR / "apps").rglob("*.py"))
+    measured = set(re.findall(r'(?:\.stage|\.since_last)\("(\w+)"\)', source))
+    told = next(row[3] for row in rows("Stage") if row[0] == "`name`")
+    assert set(re.findall(r"`(\w+)`", told)) == measured
