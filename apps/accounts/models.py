@@ -138,6 +138,8 @@ class Site(models.Model):
 
 
 class Team(models.Model):
+    """Where a conversation can be sent. Named to the model and to rules by its name."""
+
     workspace = models.ForeignKey(
         Workspace, verbose_name=_("workspace"), on_delete=models.CASCADE, related_name="teams"
     )

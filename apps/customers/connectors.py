@@ -75,6 +75,7 @@ class ShopClient:
         self._http: httpx.AsyncClient | None = None
 
     async def open(self) -> None:
+        """Call it on the loop that will ask. Connects to nobody yet: see `warm`."""
         limits = httpx.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=KEEPALIVE_S
         )

@@ -33,14 +33,17 @@ async def read(redis: Redis, customer_id: str) -> Copy | None:
 
 
 async def write(redis: Redis, customer_id: str, data: ShopData) -> None:
+    """Good for ten minutes. Raises redis' errors."""
     await redis.set(_key(customer_id), _encoded(data), ex=LIFETIME_S)
 
 
 def write_sync(redis: SyncRedis, customer_id: str, data: ShopData) -> None:
+    """The same for the worker."""
     redis.set(_key(customer_id), _encoded(data), ex=LIFETIME_S)
 
 
 async def forget(redis: Redis, customer_id: str) -> None:
+    """The next turn that needs the facts asks the shop. Raises redis' errors."""
     await redis.delete(_key(customer_id))
 
 

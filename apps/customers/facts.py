@@ -56,6 +56,7 @@ class FactSources:
         await asyncio.gather(*(self._shop.warm(url, WARM_DEADLINE_S) for url in urls))
 
     async def close(self) -> None:
+        """Closes the shop's client, and Redis' unless it was given."""
         await self._shop.close()
         if self._redis is not None and self._given_redis is None:
             await self._redis.aclose()

@@ -33,6 +33,8 @@ _signer = TimestampSigner(salt="chatsvc.visitor")
 
 
 class TokenFault(StrEnum):
+    """Told to the client in the refusal of its hello."""
+
     EXPIRED = "expired"
     INVALID = "invalid"
     FOREIGN = "foreign"  # signed for another site

@@ -41,6 +41,7 @@ class Customer(models.Model):
 
     @property
     def verified(self) -> bool:
+        """The site vouches for this customer: only then are there facts."""
         return bool(self.external_id)
 
 

@@ -54,12 +54,16 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class HandoffRequested:
+    """A person should take over once the answer is finished. `team` by its name, empty for any."""
+
     reason: str  # rule | model
     team: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    """The answer is complete. `usage` and `endpoint` are empty where no model was asked."""
+
     sources: tuple[tuple[str, str], ...]  # (title, url)
     usage: Usage | None = None
     endpoint: str = ""

@@ -51,6 +51,8 @@ class Profile:
 
 
 class FactsState(StrEnum):
+    """How the facts came, or why there are none."""
+
     WARM = "warm"  # read from the preloaded copy
     COLD = "cold"  # fetched inside the turn
     NONE = "none"  # a visitor, or the site has no source
@@ -93,6 +95,8 @@ class Assistant:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """Tokens of one answer; `cached_tokens` is a part of `prompt_tokens`."""
+
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0

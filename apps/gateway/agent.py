@@ -20,6 +20,8 @@ from apps.wire.publish import Audience
 
 
 class AgentSocket(Socket):
+    """Known by its session's cookie. Hears the workspace's inbox, and one conversation while it is watched."""
+
     kind = "agent"
     agent: AgentIdentity
     watched = ""

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 
 class CustomerSocket(Socket):
+    """Known by the token or identity of its hello. Shows one conversation at a time."""
+
     kind = "customer"
     who: Identified
     conversation = ""

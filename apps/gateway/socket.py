@@ -59,6 +59,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             self._end()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
+        """One event at a time, in order: what takes long must be a task of the owner."""
         match message["type"]:
             case "websocket.connect":
                 await self.websocket_connect(message)
@@ -109,6 +110,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         self._put(Outgoing(frame))
 
     def refuse(self, code: wire.ErrorCode, message: str, frame: Any = None) -> None:
+        """Tells that `frame` changed nothing, and counts it."""
         instruments.refused_frames.labels(code.value).inc()
         self.tell(
             wire.Refused(
@@ -121,9 +123,11 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         )
 
     def hang_up(self, code: int, reason: str) -> None:
+        """Closes once everything queued before was sent."""
         self._put(_Close(code, reason))
 
     def deliver(self, frame: Encoded) -> None:
+        """A published frame, from the switchboard. Kept back while the state is still being read."""
         if self._held is not None:
             self._held.append(frame)
         else:
@@ -135,6 +139,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             self._held = []
 
     def release(self, first: wire.ServerFrame) -> None:
+        """Sends the state that was read, then what was kept back meanwhile."""
         self.tell(first)
         self.end_hold()
 

@@ -15,6 +15,8 @@ from apps.rulebook.vocabulary import MAX_TEXT_CHARACTERS, variables
 
 @dataclass(frozen=True, slots=True)
 class Action:
+    """What a rule does where its condition holds. Empty fields do nothing."""
+
     reply_en: str = ""
     reply_zh: str = ""
     handoff: bool = False

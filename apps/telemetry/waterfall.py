@@ -35,4 +35,5 @@ class Waterfall:
         self.stages.append((name, last_end_ms, self.elapsed_ms() - last_end_ms))
 
     def elapsed_ms(self) -> float:
+        """Since the receipt of the question."""
         return (time.monotonic() - self.started) * 1000

@@ -13,6 +13,8 @@ RENEW_INTERVAL_S = 20.0
 
 
 class Attendance:
+    """Joins a socket to a conversation twice: to the switchboard for frames, in Redis so that deltas are sent here."""
+
     def __init__(self, switchboard: Switchboard, buffer: StreamBuffer) -> None:
         self._switchboard = switchboard
         self._buffer = buffer
@@ -25,6 +27,7 @@ class Attendance:
         )
 
     async def leave(self, audience: Audience, conversation: str, sink: Sink) -> None:
+        """The last socket of this process to leave takes the interest in Redis along."""
         await self._switchboard.leave(audience, conversation, sink)
         if not self._switchboard.has(audience, conversation):
             await self._buffer.lose_interest(conversation, audience.value)

@@ -75,6 +75,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Buffered:
+    """The live text as it stands in Redis. Trust it only where `fence` is the conversation's."""
+
     turn: str
     part: int
     fence: int
@@ -82,6 +84,8 @@ class Buffered:
 
 
 class StreamBuffer:
+    """One a process. Where Redis fails, each method says what its answer then means."""
+
     def __init__(self, redis: Redis, process: str) -> None:
         self._redis = redis
         self._process = process
@@ -124,6 +128,7 @@ class StreamBuffer:
         )
 
     async def end(self, conversation: str, fence: int) -> None:
+        """Drops state and text, unless a newer fence holds them."""
         await self._call("end", self._end(keys=[_state(conversation), _text(conversation)], args=[fence]))
 
     async def read(self, conversation: str) -> Buffered | None:

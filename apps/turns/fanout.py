@@ -79,6 +79,7 @@ class Fanout:
         return self._text[: self._sent]
 
     def view(self) -> LiveTurn:
+        """The turn as somebody who joins now must see it."""
         o = self._opened
         return LiveTurn(
             turn=o.turn,
@@ -98,11 +99,13 @@ class Fanout:
         return True
 
     def release(self) -> None:
+        """What was held back goes with the next flush."""
         self._held = False
 
     # ------------------------------------------------------------ speaking
 
     async def start(self) -> None:
+        """Tells that the turn begins, and takes the buffer; an older fence that finds a newer one there is lost."""
         o = self._opened
         frame = TurnStarted(
             conversation=self._conversation, turn=o.turn, part=o.part, handle=o.fence, place=o.place
@@ -113,6 +116,7 @@ class Fanout:
                 self._reactions.lost()
 
     def act(self, activity: str, subject: str) -> None:
+        """Tells what the assistant does before its first word."""
         self._activity = (activity, subject)
         frame = Activity(
             handle=self._opened.fence, activity=activity, subject=subject, conversation=self._conversation

@@ -32,6 +32,7 @@ class Feed:
         self._wake = asyncio.Event()
 
     def changed(self, conversation: str) -> None:
+        """The row is read and told soon. Never waits."""
         self._changed[conversation] = None
         self._wake.set()
 
@@ -65,6 +66,7 @@ class Feed:
                 shown[workspace] = online
 
     async def show_presence(self, workspace: str, online: frozenset[str]) -> None:
+        """To the sockets of this process; each process watches for itself. Two queries."""
         agents = await in_database(agent_views, workspace, online)
         self._switchboard.send(Audience.INBOX, workspace, PresenceChanged(agents=agents), abroad=False)
 

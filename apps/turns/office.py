@@ -56,6 +56,7 @@ class Office:
         return await in_database(current_conversation, customer, locale)
 
     async def new_conversation(self, customer: str, locale: str) -> str:
+        """The customer's one empty conversation, made if need be."""
         return await in_database(empty_conversation, customer, locale)
 
     async def welcome(
@@ -95,11 +96,13 @@ class Office:
         )
 
     async def summaries(self, customer: str) -> wire.Conversations:
+        """The customer's conversations, newest first. One query."""
         return wire.Conversations(items=await in_database(selectors.summaries, customer))
 
     # ------------------------------------------------------------ agents
 
     async def inbox(self, agent: str, workspace: str) -> wire.Inbox:
+        """Everything an agent may see. Four queries, side by side; one look at Redis."""
         online = await self.runtime.presence.online(workspace)
         rows, agents = await asyncio.gather(
             in_database(selectors.inbox, workspace), in_database(agent_views, workspace, online)

@@ -32,6 +32,7 @@ class Preloader:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enqueue")
 
     def conversation_opened(self, conversation: str, customer: str, site: str) -> None:
+        """Has the worker fetch what the customer's turns may need. Returns at once; drops and counts when 500 wait."""
         if self._waiting >= WAITING:
             instruments.redis_failures.labels("preload_queue_full").inc()
             return
@@ -49,4 +50,5 @@ class Preloader:
             self._waiting -= 1
 
     def close(self) -> None:
+        """Drops what was not enqueued yet."""
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -10,6 +10,8 @@ from apps.customers.facts import Asker
 
 @dataclass(frozen=True, slots=True)
 class StoredAsker:
+    """The asker as the database knows them, for turns that no socket asked for."""
+
     customer_id: str
     verified: bool
 

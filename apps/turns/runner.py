@@ -60,6 +60,8 @@ class Job:
 
 
 class Runner:
+    """One turn in this process, over all its parts. The supervisor holds it; sockets never do."""
+
     def __init__(self, runtime: Runtime, job: Job, opened: c.OpenedTurn) -> None:
         self._runtime = runtime
         self.job = job
@@ -77,6 +79,7 @@ class Runner:
     # ------------------------------------------------------------ from outside, on the loop
 
     def view(self) -> LiveTurn:
+        """The turn as somebody who joins now must see it."""
         return self._fanout.view()
 
     def hold(self) -> bool:
@@ -84,6 +87,7 @@ class Runner:
         return not self._closing and self._fanout.hold()
 
     def release(self) -> None:
+        """The newer message was not stored: the turn goes on."""
         self._fanout.release()
 
     def stop(self, painted: int) -> None:

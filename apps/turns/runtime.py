@@ -26,6 +26,8 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
+    """Everything is open and loaded. Nothing here may be replaced while the process lives."""
+
     process: str
     spawn: Spawn
     redis: Redis

@@ -48,6 +48,8 @@ class Said:
 
 
 class Supervisor:
+    """Holds the runners. What it does for a conversation is decided by the writer, never by what it remembers."""
+
     def __init__(self, runtime: Runtime, feed: Feed, residents: Residents) -> None:
         self._runtime = runtime
         self._feed = feed

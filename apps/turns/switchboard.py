@@ -45,6 +45,7 @@ class Switchboard:
         self._on_announcement: Callable[[Announcement], None] = lambda _: None
 
     def on_announcement(self, listener: Callable[[Announcement], None]) -> None:
+        """Takes the one listener for what other processes announce. Called on the loop; must not wait."""
         self._on_announcement = listener
 
     def tasks(self) -> Iterable[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]:
@@ -63,6 +64,7 @@ class Switchboard:
             await self._subscribe((audience, key))
 
     async def leave(self, audience: Audience, key: str, sink: Sink) -> None:
+        """The last sink to leave ends the subscription."""
         sinks = self._sinks.get((audience, key), set())
         sinks.discard(sink)
         if sinks:
@@ -81,6 +83,7 @@ class Switchboard:
         return [key for (kind, key), sinks in self._sinks.items() if kind is audience and sinks]
 
     def has(self, audience: Audience, key: str) -> bool:
+        """Whether a socket of this process listens."""
         return bool(self._sinks.get((audience, key)))
 
     # ------------------------------------------------------------ speaking

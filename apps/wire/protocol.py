@@ -45,6 +45,8 @@ class CloseCode(IntEnum):
 
 
 class ErrorCode(StrEnum):
+    """Why a frame changed nothing. When each is told: see docs/protocol.md."""
+
     BAD_FRAME = "bad_frame"
     UNKNOWN_TYPE = "unknown_type"
     TOO_LONG = "too_long"
@@ -77,12 +79,16 @@ class Status(StrEnum):
 
 
 class OwnerKind(StrEnum):
+    """Who speaks next in a conversation."""
+
     ASSISTANT = "assistant"
     QUEUE = "queue"
     AGENT = "agent"
 
 
 class MessageState(StrEnum):
+    """How a message came to its end."""
+
     COMPLETE = "complete"
     STOPPED = "stopped"  # the customer pressed stop
     TAKEN_OVER = "taken_over"  # a human took the conversation mid-answer
@@ -91,6 +97,8 @@ class MessageState(StrEnum):
 
 
 class EventKind(StrEnum):
+    """What happened. A client passes over kinds that it does not know, and counts them."""
+
     MESSAGE = "message"
     MESSAGE_REMOVED = "message_removed"
     TURN_OPENED = "turn_opened"
@@ -101,6 +109,8 @@ class EventKind(StrEnum):
 
 
 class TurnEnd(StrEnum):
+    """How a part of an answer ended."""
+
     FINISHED = "finished"
     STOPPED = "stopped"
     SUPERSEDED = "superseded"
@@ -136,6 +146,8 @@ class Message(Struct, frozen=True, omit_defaults=True):
 
 
 class Owner(Struct, frozen=True, omit_defaults=True):
+    """Who speaks next, and how it came to that. `version` grows with every change."""
+
     kind: OwnerKind
     name: str = ""
     agent: str | None = None
@@ -176,6 +188,8 @@ class Availability(Struct, frozen=True, omit_defaults=True):
 
 
 class OrderView(Struct, frozen=True, omit_defaults=True):
+    """An order as the shop tells it. Days are ISO days."""
+
     number: str
     status: str
     placed_on: str
@@ -200,6 +214,8 @@ class Panel(Struct, frozen=True, omit_defaults=True):
 
 
 class InboxRow(Struct, frozen=True, omit_defaults=True):
+    """A conversation in an agent's inbox. Of two rows the one with the higher `seq` is newer."""
+
     conversation: str
     seq: int
     customer: str
@@ -215,6 +231,8 @@ class InboxRow(Struct, frozen=True, omit_defaults=True):
 
 
 class AgentView(Struct, frozen=True, omit_defaults=True):
+    """An agent as others see them. `teams` are names."""
+
     id: str
     name: str
     online: bool
@@ -297,6 +315,8 @@ class Refused(Struct, frozen=True, omit_defaults=True, tag="refused"):
 
 
 class TurnStarted(Struct, frozen=True, omit_defaults=True, tag="turn.started"):
+    """An answer begins. `handle` names it in the frames that follow; it grows within a conversation."""
+
     conversation: str
     turn: str
     part: int
@@ -323,6 +343,8 @@ class TurnEnded(Struct, frozen=True, omit_defaults=True, tag="turn.ended"):
 
 
 class Typing(Struct, frozen=True, omit_defaults=True, tag="typing"):
+    """The other side writes. May be lost: a client forgets it after some seconds."""
+
     conversation: str
     author: Author
     name: str = ""
@@ -367,6 +389,8 @@ class History(Struct, frozen=True, omit_defaults=True, tag="history"):
 
 
 class Conversations(Struct, frozen=True, omit_defaults=True, tag="conversations"):
+    """The customer's conversations, newest first."""
+
     items: tuple[Summary, ...]
 
 
@@ -408,10 +432,14 @@ class Waterfall(Struct, frozen=True, omit_defaults=True, tag="waterfall"):
 
 
 class PresenceChanged(Struct, frozen=True, omit_defaults=True, tag="presence"):
+    """All active agents of the workspace, as they are now."""
+
     agents: tuple[AgentView, ...]
 
 
 class PanelChanged(Struct, frozen=True, omit_defaults=True, tag="panel"):
+    """The shop has answered after `watching` was sent."""
+
     conversation: str
     panel: Panel
 
@@ -473,6 +501,8 @@ class Ping(ClientFrame, frozen=True, tag="ping"):
 
 
 class Send(ClientFrame, frozen=True, tag="message.send"):
+    """`id` is the sender's for ever: a repeat stores nothing, another text under it is refused."""
+
     id: str
     conversation: str
     text: str
@@ -487,6 +517,8 @@ class Stop(ClientFrame, frozen=True, tag="turn.stop"):
 
 
 class RequestHandoff(ClientFrame, frozen=True, tag="handoff.request"):
+    """Asks for a person. Nothing changes where one is owed or present."""
+
     id: str
     conversation: str
 
@@ -511,10 +543,12 @@ class FetchHistory(ClientFrame, frozen=True, tag="history.fetch"):
 
 
 class NewConversation(ClientFrame, frozen=True, tag="conversation.new"):
-    pass
+    """Shows the customer's one empty conversation."""
 
 
 class OpenConversation(ClientFrame, frozen=True, tag="conversation.open"):
+    """Shows another conversation of the same customer on this socket."""
+
     conversation: str
 
 
@@ -529,26 +563,36 @@ class Watch(ClientFrame, frozen=True, tag="conversation.watch"):
 
 
 class Take(ClientFrame, frozen=True, tag="conversation.take"):
+    """The first to take it owns it; the next is refused with ALREADY_TAKEN."""
+
     id: str
     conversation: str
 
 
 class HandBack(ClientFrame, frozen=True, tag="conversation.hand_back"):
+    """Gives it to the assistant, which answers what is open."""
+
     id: str
     conversation: str
 
 
 class Resolve(ClientFrame, frozen=True, tag="conversation.resolve"):
+    """By the owner, or by any agent while none owns it."""
+
     id: str
     conversation: str
 
 
 class Reopen(ClientFrame, frozen=True, tag="conversation.reopen"):
+    """Open again, with the owner that it had."""
+
     id: str
     conversation: str
 
 
 class SetPresence(ClientFrame, frozen=True, tag="presence.set"):
+    """Away is kept until chosen otherwise; a new socket does not undo it."""
+
     online: bool
 
 
@@ -583,6 +627,7 @@ class FrameError(Exception):
         self.of = of
 
     def as_frame(self) -> Refused:
+        """What the sender is told."""
         return Refused(code=self.code, message=self.message, id=self.frame_id, of=self.of)
 
 
@@ -644,10 +689,12 @@ _msgpack = msgspec.msgpack.Encoder()
 
 
 def encode_json(frame: ServerFrame) -> str:
+    """Fields that have their default are left out."""
     return _json.encode(frame).decode()
 
 
 def encode_msgpack(frame: ServerFrame) -> bytes:
+    """`[code, field, …]`, trailing nulls left off. Shapes inside are maps, without their defaults."""
     values: list[object] = [CODES[type(frame)], *msgspec.structs.astuple(frame)]
     while values[-1] is None:
         values.pop()

@@ -10,6 +10,8 @@ from apps.wire.protocol import ServerFrame, encode_json, encode_msgpack
 
 
 class Audience(StrEnum):
+    """Who may hear a frame. Each is a group of its own for every key."""
+
     CUSTOMERS = "customers"  # the customer's sockets on one conversation
     WATCHERS = "watchers"  # agents looking at one conversation
     INBOX = "inbox"  # the agents of a workspace
@@ -44,6 +46,8 @@ class Relayed:
 
 
 class Encoded(Protocol):
+    """A frame that is ready for either codec."""
+
     @property
     def text(self) -> str: ...
     @property
