@@ -68,7 +68,7 @@ def test_a_reply_is_mailed_once_in_the_customers_language(reply: Message) -> Non
 
 def test_nothing_is_mailed_to_a_customer_who_reads_along(reply: Message, redis: Redis) -> None:
     due(reply)
-    later = (NOW + timedelta(minutes=1)).timestamp()
+    later = (datetime.now(UTC) + timedelta(minutes=1)).timestamp()
     redis.hset(interest_key(reply.conversation_id), "customers:p1", str(later))
     assert outbox.sweep() == 1
     redis.delete(interest_key(reply.conversation_id))
@@ -83,7 +83,7 @@ def test_a_removed_reply_is_not_mailed(reply: Message) -> None:
 
 
 def test_an_item_before_its_time_waits(reply: Message) -> None:
-    due(reply, due_at=NOW + timedelta(minutes=5))
+    due(reply, due_at=datetime.now(UTC) + timedelta(minutes=5))
     assert outbox.sweep() == 0
 
 
