@@ -11,7 +11,6 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -104,14 +103,13 @@ class SiteAdmin(ScopedAdmin):
         if request.method == "POST":
             secret = rotate_identity_secret(site)
             self.log_change(request, site, gettext("Rotated the identity secret."))
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "original": site,
-            "title": gettext("Rotate identity secret"),
-            "secret": secret,
-        }
-        return TemplateResponse(request, "admin/rotate_secret.html", context)
+        return self.page_beside(
+            request,
+            "admin/rotate_secret.html",
+            title=gettext("Rotate identity secret"),
+            original=site,
+            secret=secret,
+        )
 
 
 @admin.register(Team)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from django import forms
@@ -133,9 +134,14 @@ class WriteOnlyField(forms.CharField):
 
 
 class WriteOnlyForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable at run time
-    """Keeps the stored secrets of `write_only` where their inputs are empty."""
+    """Keeps the stored secrets of `write_only` where their inputs are empty.
+
+    They stay with the server at `sent_to`: whoever may edit that address could else have a stored secret sent to a
+    server of their own.
+    """
 
     write_only: tuple[str, ...] = ()
+    sent_to = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -147,11 +153,21 @@ class WriteOnlyForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscript
             )
 
     def clean(self) -> dict[str, Any] | None:
-        cleaned = super().clean()
+        cleaned = super().clean() or {}
+        moved = _origin(cleaned.get(self.sent_to)) != _origin(self.initial.get(self.sent_to))
         for name, stored in self._stored.items():
-            if cleaned is not None and not cleaned.get(name):
+            if cleaned.get(name):
+                continue
+            if stored and moved and self.sent_to in cleaned:
+                self.add_error(name, _("The address has changed: enter the key again."))
+            else:
                 cleaned[name] = stored
         return cleaned
+
+
+def _origin(url: str | None) -> tuple[str, str]:
+    parts = urlsplit(url or "")
+    return parts.scheme, parts.netloc
 
 
 class TimezoneField(forms.ChoiceField):

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib.admin import RelatedFieldListFilter
 from django.contrib.admin.utils import NotRelationField, get_fields_from_path
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from apps.accounts.agents import admin_workspace
+from apps.accounts.models import Site
 from apps.stores.sealed import SealedText
 
 
@@ -101,6 +106,13 @@ class ScopedAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             return fields
         return [name for name in fields if not self._sealed(name)]
 
+    def page_beside(
+        self, request: HttpRequest, template: str, *, title: str, **context: Any
+    ) -> TemplateResponse:
+        """A page of the admin that is neither the list nor a form of one row."""
+        frame = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
+        return TemplateResponse(request, template, frame | context)
+
     def _get_obj_does_not_exist_redirect(
         self, request: HttpRequest, opts: Any, object_id: str
     ) -> HttpResponse:
@@ -135,6 +147,20 @@ class ReadOnlyAdmin(ScopedAdmin):
     may_change = False
     may_delete = False
     actions = None
+
+
+class SiteQuestionForm(forms.Form):
+    """A question about a site, asked with GET: bound once `asked` is among the parameters."""
+
+    asked: ClassVar[str]
+    site = forms.ModelChoiceField(Site.objects.none(), label=_("Site"), widget=UnfoldAdminSelectWidget)
+
+    def __init__(self, page: ScopedAdmin, request: HttpRequest) -> None:
+        super().__init__(request.GET if self.asked in request.GET else None)
+        site = self.fields["site"]
+        assert isinstance(site, forms.ModelChoiceField)  # noqa: S101 - narrows for mypy
+        site.queryset = scoped_rows(page.admin_site, Site, request)
+        site.initial = site.queryset.first()
 
 
 def scoped_rows(admin_site: Any, model: type[models.Model], request: HttpRequest) -> models.QuerySet[Any]:

@@ -36,6 +36,7 @@ class CustomerAdmin(ReadOnlyAdmin):
 
 class ProfileSourceForm(WriteOnlyForm):
     write_only = ("api_key",)
+    sent_to = "base_url"
     base_url = forms.URLField(
         label=_("Address"), assume_scheme="https", widget=UnfoldAdminURLInputWidget(),
         help_text=_("Asked for /customers/{id} and /customers/{id}/orders below it."),
@@ -54,23 +55,6 @@ class ProfileSourceForm(WriteOnlyForm):
                 _("Write the address like https://shop.example/api, without user or query.")
             )
         return url.rstrip("/")
-
-    def clean(self) -> dict[str, Any] | None:
-        typed, url = self.cleaned_data.get("api_key"), self.cleaned_data.get("base_url")
-        if (
-            self._stored["api_key"]
-            and not typed
-            and url
-            and _origin(url) != _origin(self.initial["base_url"])
-        ):
-            # Else whoever may edit the address could have the stored key sent to a server of their own.
-            raise ValidationError({"api_key": _("The address has changed: enter the key again.")})
-        return super().clean()
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc
 
 
 @admin.register(ProfileSource)

@@ -9,14 +9,13 @@ from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.accounts.models import Site
-from apps.accounts.staff import ScopedAdmin, scoped_rows
+from apps.accounts.staff import ScopedAdmin, SiteQuestionForm
 from apps.engine.types import Passage
 from apps.knowledge.articles import delete_articles, save_article
 from apps.knowledge.embeddings import EmbedderBusy, process_embedder
@@ -25,8 +24,8 @@ from apps.knowledge.preview import article_html
 from apps.knowledge.resident import load_corpus
 
 
-class SearchForm(forms.Form):
-    site = forms.ModelChoiceField(Site.objects.none(), label=_("Site"), widget=UnfoldAdminSelectWidget)
+class SearchForm(SiteQuestionForm):
+    asked = "question"
     question = forms.CharField(
         label=_("Question"), max_length=500, widget=UnfoldAdminTextInputWidget,
         help_text=_("As a customer would ask it, in any language."),
@@ -93,21 +92,15 @@ class ArticleAdmin(ScopedAdmin):
     @action(description=_("Try a question"), url_path="try", icon="search")
     def try_search(self, request: HttpRequest) -> HttpResponse:
         """What the assistant would find for a question; nothing is stored."""
-        form = SearchForm(request.GET if "question" in request.GET else None)
-        sites = scoped_rows(self.admin_site, Site, request)
-        site_field = form.fields["site"]
-        assert isinstance(site_field, forms.ModelChoiceField)  # noqa: S101 - narrows for mypy
-        site_field.queryset = sites
-        site_field.initial = sites.first()
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": gettext("What would the assistant find?"),
-            "form": form,
-            "asked": form.is_valid(),
-            "found": _found(**form.cleaned_data) if form.is_valid() else (),
-        }
-        return TemplateResponse(request, "admin/try_search.html", context)
+        form = SearchForm(self, request)
+        return self.page_beside(
+            request,
+            "admin/try_search.html",
+            title=gettext("What would the assistant find?"),
+            form=form,
+            asked=form.is_valid(),
+            found=_found(**form.cleaned_data) if form.is_valid() else (),
+        )
 
 
 def _search_state(article: Article) -> tuple[str, str]:

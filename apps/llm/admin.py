@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from typing import Any
-from urllib.parse import urlsplit
 
 from asgiref.sync import async_to_sync
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -32,6 +30,7 @@ TEST_BUTTON = "llm_modelendpoint_test_connection"  # unfold's name for the actio
 
 class ModelEndpointForm(WriteOnlyForm):
     write_only = ("api_key",)
+    sent_to = "base_url"
     api_key = WriteOnlyField(label=_("API key"))
 
     class Meta:
@@ -48,20 +47,6 @@ class ModelEndpointForm(WriteOnlyForm):
     def clean_base_url(self) -> str:
         url: str = self.cleaned_data["base_url"]
         return url.strip().rstrip("/").removesuffix("/chat/completions")
-
-    def clean(self) -> dict[str, Any] | None:
-        typed = self.cleaned_data.get("api_key")
-        stored, before = self._stored["api_key"], self.initial.get("base_url", "")
-        url = self.cleaned_data.get("base_url", before)
-        if stored and not typed and _origin(url) != _origin(before):
-            # Else whoever may edit the address could send the stored key to a server of their own.
-            raise ValidationError({"api_key": _("The address has changed: enter the key again.")})
-        return super().clean()
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc
 
 
 @admin.register(ModelEndpoint)

@@ -8,7 +8,6 @@ from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
@@ -20,8 +19,7 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
-from apps.accounts.models import Site
-from apps.accounts.staff import ScopedAdmin, scoped_rows
+from apps.accounts.staff import ScopedAdmin, SiteQuestionForm
 from apps.engine.rules import Decision, RuleInput
 from apps.engine.types import Facts, FactsState, Order, Profile
 from apps.rulebook.models import Rule
@@ -43,8 +41,8 @@ EXAMPLES = (
 )
 
 
-class TryForm(forms.Form):
-    site = forms.ModelChoiceField(Site.objects.none(), label=_("Site"), widget=UnfoldAdminSelectWidget)
+class TryForm(SiteQuestionForm):
+    asked = "text"
     text = forms.CharField(
         label=_("Message"), max_length=4_000, widget=UnfoldAdminTextareaWidget(attrs={"rows": 2})
     )
@@ -121,20 +119,14 @@ class RuleAdmin(ScopedAdmin):
     @action(description=_("Try a message"), url_path="try", icon="science")
     def try_rules(self, request: HttpRequest) -> HttpResponse:
         """What the enabled rules of a site decide for a message; nothing is stored."""
-        form = TryForm(request.GET if "text" in request.GET else None)
-        sites = scoped_rows(self.admin_site, Site, request)
-        site_field = form.fields["site"]
-        assert isinstance(site_field, forms.ModelChoiceField)  # noqa: S101 - narrows for mypy
-        site_field.queryset = sites
-        site_field.initial = sites.first()
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": gettext("What would the rules do?"),
-            "form": form,
-            "decision": _decision(form.cleaned_data) if form.is_valid() else None,
-        }
-        return TemplateResponse(request, "admin/try_rules.html", context)
+        form = TryForm(self, request)
+        return self.page_beside(
+            request,
+            "admin/try_rules.html",
+            title=gettext("What would the rules do?"),
+            form=form,
+            decision=_decision(form.cleaned_data) if form.is_valid() else None,
+        )
 
 
 def _decision(given: dict[str, Any]) -> Decision:
