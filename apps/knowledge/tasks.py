@@ -10,13 +10,13 @@ from apps.knowledge.ingestion import CLAIM_S, attempt, free_articles
 _SWEPT_AT_ONCE = 20
 
 
-@shared_task(soft_time_limit=CLAIM_S - 10, time_limit=CLAIM_S)  # type: ignore[untyped-decorator]
+@shared_task(soft_time_limit=CLAIM_S - 10, time_limit=CLAIM_S)
 def ingest_article(article_id: int) -> None:
     """Ingests one article if it is stale and nobody is at it; the longest takes about a minute. Idempotent."""
     attempt(article_id, process_embedder())
 
 
-@shared_task  # type: ignore[untyped-decorator]
+@shared_task
 def ingest_stale() -> None:
     """Enqueues what is stale and free: the broker was down at the save, a worker died, an attempt failed."""
     for article_id in free_articles().order_by("updated_at").values_list("pk", flat=True)[:_SWEPT_AT_ONCE]:

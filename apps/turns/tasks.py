@@ -18,7 +18,7 @@ from apps.turns.switchboard import PROCESSES
 logger = logging.getLogger(__name__)
 
 
-@shared_task(bind=True, max_retries=2, soft_time_limit=10, time_limit=15, expires=60)  # type: ignore[untyped-decorator]
+@shared_task(bind=True, max_retries=2, soft_time_limit=10, time_limit=15, expires=60)
 def preload(self: Any, conversation: str, customer: str, site: str) -> None:
     """Profile and orders into Redis, the site's rules checked, the residents told to look. Repeatable."""
     for fault in validate_bundle(site):
