@@ -58,6 +58,7 @@ class ScopedAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     list_filter_sheet = False
     compressed_fields = True
     warn_unsaved_form = True
+    formfield_overrides: ClassVar[dict[Any, Any]] = {models.URLField: {"assume_scheme": "https"}}
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         rows: models.QuerySet[Any] = super().get_queryset(request)

@@ -40,4 +40,4 @@ def _enqueue(article_id: int) -> None:
     try:
         ingest_article.apply_async((article_id,), retry=False)
     except (OperationalError, OSError) as error:
-        logger.warning("Article %s waits for the sweep, the broker is away: %s", article_id, error)
+        logger.warning("article %s waits for the sweep, the broker is away: %s", article_id, error)

@@ -63,7 +63,7 @@ class Embedder:
                 try:
                     self._model = _loaded()
                 except (ImportError, OSError, RuntimeError) as error:
-                    logger.warning("No embedding model, searching by words alone: %s", error)
+                    logger.warning("no embedding model, searching by words alone: %s", error)
         return self._model is not None
 
     async def embed_query(self, question: str) -> Vector:

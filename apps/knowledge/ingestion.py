@@ -115,7 +115,7 @@ def _embed(
     try:
         vectors = embedder.embed_passages(list(missing.values()))
     except EmbedderBusy:
-        logger.warning("Article %s is ingested without embeddings: no model here", article.pk)
+        logger.warning("article %s is ingested without embeddings: no model here", article.pk)
         return found | {digest: _Embedded("", b"") for digest in missing}
     return found | {
         digest: _Embedded(embedder.name, stored(vector))

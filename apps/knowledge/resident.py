@@ -55,10 +55,10 @@ class KnowledgeResident(Resident[Corpus]):
             async with asyncio.timeout(EMBED_DEADLINE_S):
                 return await self._embedder.embed_query(question)
         except EmbedderBusy:
-            logger.warning("Searching by words alone: the embedding model is missing or busy")
+            logger.warning("searching by words alone: the embedding model is missing or busy")
         except TimeoutError:
             logger.warning(
-                "Searching by words alone: the embedding took over %.0f ms", EMBED_DEADLINE_S * 1000
+                "searching by words alone: the embedding took over %.0f ms", EMBED_DEADLINE_S * 1000
             )
         return None
 

@@ -13,7 +13,7 @@ from apps.rulebook.compiler import MAX_CONDITION_CHARACTERS, RefusedCondition, c
 
 
 class Rule(models.Model):
-    """Rules apply from the lowest position up: the first reply and the first handover win, the rest adds up."""
+    """Rules apply from the lowest position up: the first reply and the first handoff win, the rest adds up."""
 
     site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.CASCADE, related_name="rules")
     name = models.CharField(

@@ -56,5 +56,5 @@ def _compiled(rule: Rule) -> CompiledRule:
     try:
         return CompiledRule(rule.name, compile_condition(rule.condition), action)
     except RefusedCondition as refused:
-        logger.warning("Rule %r of site %s is not asked: %s", rule.name, rule.site_id, refused)
+        logger.warning("rule %r of site %s is not asked: %s", rule.name, rule.site_id, refused)
         return CompiledRule(rule.name, None, action)
