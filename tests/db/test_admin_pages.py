@@ -16,29 +16,14 @@ from django.urls import reverse
 from apps.accounts.models import Agent, Site, Team
 from apps.conversations.models import OutboxItem
 from apps.customers.models import Customer, ProfileSource
-from tests.db.admin_world import MODEL_KEY, PASSWORD, SHOP_KEY, Corner, corner, logged_in, outbox_item
+from tests.db.admin_world import MODEL_KEY, PASSWORD, SHOP_KEY, Corner, logged_in, outbox_item
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def ours() -> Corner:
-    return corner("ours")
-
-
-@pytest.fixture
-def theirs() -> Corner:
-    return corner("theirs")
-
-
-@pytest.fixture
 def superuser(ours: Corner) -> Client:
     return logged_in(User.objects.create_superuser("root", password=PASSWORD))
-
-
-@pytest.fixture
-def boss(ours: Corner) -> Client:
-    return logged_in(ours.admin.user)
 
 
 def page(row: Any, name: str = "change") -> str:

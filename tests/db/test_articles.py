@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import Site, Workspace
+from apps.accounts.models import Site
 from apps.knowledge import demo
 from apps.knowledge.articles import delete_articles, save_article
 from apps.knowledge.embeddings import DIMENSIONS, MODEL, Embedder, EmbedderBusy, Vector
@@ -42,11 +42,6 @@ class NoEmbedder(Embedder):
 
     def load(self) -> bool:
         return False
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
 
 
 @pytest.fixture

@@ -39,11 +39,6 @@ def ours() -> Corner:
 
 
 @pytest.fixture
-def boss(ours: Corner) -> Client:
-    return logged_in(ours.admin.user)
-
-
-@pytest.fixture
 def endpoint(ours: Corner) -> ModelEndpoint:
     return ModelEndpoint.objects.create(
         site=ours.site, name="main", base_url="https://models.example/v1", model="m-1", api_key=KEY

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from apps.accounts.models import Site, Workspace
+from apps.accounts.models import Site
 from apps.customers.facts import CustomerFacts, FactSources
 from apps.customers.identity import Identified
 from apps.customers.models import Customer, ProfileSource
@@ -26,11 +26,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 UNAVAILABLE = Facts(verified=True, state=FactsState.UNAVAILABLE)
 NOBODY = Facts(verified=False, state=FactsState.NONE)
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
 
 
 @pytest.fixture

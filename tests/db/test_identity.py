@@ -15,16 +15,11 @@ import pytest
 from django.core.signing import TimestampSigner
 from django.db import connection
 
-from apps.accounts.models import Site, Workspace
+from apps.accounts.models import Site
 from apps.customers.identity import BadToken, TokenFault, identify, issue_visitor_token, visitor_token_expiry
 from apps.customers.models import Customer
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
 
 
 @pytest.fixture

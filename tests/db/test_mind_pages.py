@@ -19,16 +19,6 @@ from tests.db.admin_world import Corner, corner, logged_in
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ours() -> Corner:
-    return corner("ours")
-
-
-@pytest.fixture
-def boss(ours: Corner) -> Client:
-    return logged_in(ours.admin.user)
-
-
 def rules_version(site: Site) -> int:
     return Site.objects.get(pk=site.pk).rules_version
 

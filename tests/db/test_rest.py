@@ -23,11 +23,6 @@ LIST = "/api/v1/conversations/"
 
 
 @pytest.fixture
-def ours() -> Corner:
-    return corner("ours")
-
-
-@pytest.fixture
 def kim(ours: Corner) -> Client:
     return logged_in(ours.agent.user)
 

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
-
-
-@pytest.fixture
 def teams(site: Site) -> dict[str, Team]:
     return {name: Team.objects.create(workspace=site.workspace, name=name) for name in ("Support", "Returns")}
 
