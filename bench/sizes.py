@@ -37,7 +37,8 @@ def main() -> None:
 
 
 def _row(name: str, files: Iterable[str]) -> str:
-    paths = [Path(settings.STATIC_ROOT) / staticfiles_storage.stored_name(file) for file in files]
+    stored = [staticfiles_storage.url(file).removeprefix(settings.STATIC_URL) for file in files]
+    paths = [Path(settings.STATIC_ROOT) / name for name in stored]
     written = sum((BASE_DIR / "static" / file).stat().st_size for file in files)
     return f"| {name} | {len(paths)} | {written:,} | {_served(paths, '.gz'):,} | {_served(paths, '.br'):,} |"
 

@@ -110,7 +110,7 @@ def _decide(rules: RuleResident, who: Identified, question: str, profile: dict[s
 def _messages(
     site: tuple[str, str, str], profile: dict[str, Any], passages: tuple[Passage, ...], said: Chat
 ) -> Chat:
-    policy = policy_message(Assistant(*site, version=1)).content
+    policy = policy_message(Assistant(*site)).content
     articles = "\n\n".join(f"# {passage.title}\n{passage.text}" for passage in passages)
     system = f"{policy}\n\nCustomer: {json.dumps(profile)}\n\nArticles:\n{articles}"
     return [{"role": "system", "content": system}, *said]
