@@ -89,6 +89,7 @@ class ProcessOwner:
         self.spawn(office.residents.watch(), "residents")
         self.spawn(office.feed.run(), "feed")
         self.spawn(office.feed.watch_presence(), "presence")
+        self.spawn(office.feed.watch_queue(), "queue")
         self.spawn(office.attendance.renew(), "attendance")
         self.spawn(office.supervisor.keep_lease(), "process lease")
         self.spawn(office.supervisor.sweep(), "sweep")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Window
+from django.db.models.functions import Rank
 
 from apps.conversations.models import Conversation, Event
 from apps.conversations.projection import event_view, inbox_row_view, owner_view, summary_view
@@ -25,6 +26,8 @@ from apps.wire.protocol import (
 INBOX_OPEN_ROWS = 300
 INBOX_RESOLVED_ROWS = 30
 SUMMARIES = 20
+
+_WAITS = Q(owner_kind=OwnerKind.QUEUE, status=Status.OPEN)
 
 # Kinds that put something on the screen. A removal shows through its message's own event.
 _SHOWN = (EventKind.MESSAGE, EventKind.OWNER, EventKind.STATUS, EventKind.CONTACT)
@@ -52,6 +55,16 @@ class Snapshot:
     turn_process: str
     fence: int
     row: InboxRow
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A conversation that waits for a person, and its place in its workspace's queue, from 1."""
+
+    conversation: str
+    workspace: str
+    site: str
+    position: int
 
 
 class NotFound(Exception):
@@ -143,9 +156,17 @@ def summaries(customer: str, but: str = "") -> tuple[Summary, ...]:
 
 def queue_position(snapshot: Snapshot) -> int:
     """How many waiting conversations come before this one, plus one. One query."""
-    waiting = Q(workspace_id=snapshot.workspace, owner_kind=OwnerKind.QUEUE, status=Status.OPEN)
-    earlier = Conversation.objects.filter(waiting, waiting_since__lt=snapshot.waiting_since)
+    earlier = Conversation.objects.filter(
+        _WAITS, workspace_id=snapshot.workspace, waiting_since__lt=snapshot.waiting_since
+    )
     return earlier.count() + 1
+
+
+def queue() -> tuple[Waiting, ...]:
+    """Everybody who waits for a person, for our own processes. One query."""
+    place = Window(Rank(), partition_by="workspace_id", order_by="waiting_since")
+    rows = Conversation.objects.filter(_WAITS, waiting_since__isnull=False).annotate(place=place)
+    return tuple(Waiting(*row) for row in rows.values_list("id", "workspace_id", "site_id", "place"))
 
 
 def live_turns() -> list[tuple[str, str]]:

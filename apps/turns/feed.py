@@ -19,6 +19,7 @@ from apps.wire.publish import Audience
 logger = logging.getLogger(__name__)
 
 PRESENCE_INTERVAL_S = 5.0
+QUEUE_INTERVAL_S = 2.0
 
 
 class Feed:
@@ -69,6 +70,44 @@ class Feed:
         """To the sockets of this process; each process watches for itself. Two queries."""
         agents = await in_database(agent_views, workspace, online)
         self._switchboard.send(Audience.INBOX, workspace, PresenceChanged(agents=agents), abroad=False)
+
+    async def watch_queue(self) -> None:
+        """Tells the waiting customers of this process their place and whether a person is there, when that changes."""
+        told: dict[str, Queue] = {}
+        while True:
+            await asyncio.sleep(QUEUE_INTERVAL_S)
+            if not self._switchboard.listening(Audience.CUSTOMERS):
+                continue
+            try:
+                standing = await self._queue()
+            except DatabaseError:
+                logger.exception("the queue could not be read")
+                continue
+            for conversation, frame in standing.items():
+                if told.get(conversation) != frame:
+                    self._switchboard.send(Audience.CUSTOMERS, conversation, frame, abroad=False)
+            told = standing
+
+    async def _queue(self) -> dict[str, Queue]:
+        """How those who wait at this process stand."""
+        waiting = [
+            one
+            for one in await in_database(selectors.queue)
+            if self._switchboard.has(Audience.CUSTOMERS, one.conversation)
+        ]
+        online = {
+            workspace: await self._presence.online(workspace)
+            for workspace in {one.workspace for one in waiting}
+        }
+        return {
+            one.conversation: Queue(
+                conversation=one.conversation,
+                position=one.position,
+                availability=reach(site, online[one.workspace]),
+            )
+            for one in waiting
+            if (site := self._sites.current(one.site)) is not None
+        }
 
     async def _publish(self, conversation: str) -> None:
         snapshot = await in_database(selectors.unscoped, conversation)

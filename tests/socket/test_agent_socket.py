@@ -180,6 +180,23 @@ async def test_going_away_and_leaving_change_who_is_reachable(web: Web) -> None:
             assert line.welcome["availability"]["online"] is False
 
 
+async def test_who_waits_hears_when_the_queue_moves_and_when_somebody_comes(
+    web_pair: tuple[Web, Web],
+) -> None:
+    world = await made()
+    kim = await asyncio.to_thread(world.agent, "Kim")
+    async with world.customer(web_pair[0]) as first, world.customer(web_pair[1]) as second:
+        for line in (first, second):
+            await act(line.client, "handoff.request", line.conversation)
+            await line.client.expect("queue", where=lambda f: not f["availability"]["online"])
+        await second.client.expect("queue", position=2)
+        async with world.desk(web_pair[0], kim) as desk:
+            await second.client.expect("queue", position=2, where=lambda f: f["availability"]["online"])
+            await act(desk, "conversation.take", first.conversation)
+            await second.client.expect("queue", position=1, where=lambda f: f["availability"]["online"])
+        await second.client.expect("queue", position=1, where=lambda f: not f["availability"]["online"])
+
+
 async def test_a_customers_typing_reaches_the_watching_agent_and_back(web: Web) -> None:
     world = await made()
     kim = await asyncio.to_thread(world.agent, "Kim")
