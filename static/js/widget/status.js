@@ -16,11 +16,11 @@ const MOST_SUGGESTIONS = 3;
  * @returns {import("./header.js").Speaker}
  */
 export function speaker({ line, assistant }, site, words) {
-  const { owner, status } = line;
+  const { owner, status, availability } = line;
   if (status === "resolved") return { author: owner.kind, name: owner.name || site.name, state: words.say("resolved_short") };
   switch (owner.kind) {
     case "agent": return { author: "agent", name: owner.name, state: words.say("state_agent", { name: site.name }) };
-    case "queue": return { author: "queue", name: site.name, state: words.say("state_queue") };
+    case "queue": return { author: "queue", name: site.name, state: words.say(availability?.online === false ? "state_away" : "state_queue") };
     case "assistant":
       return assistant
         ? { author: "assistant", name: site.assistant, state: words.say("state_assistant") }
