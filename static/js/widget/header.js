@@ -19,6 +19,7 @@ export class ChatHeader extends HTMLElement {
   #close = h("button", { type: "button", class: "tool", onclick: () => this.#emit("hide") });
   #menu = h("div", { class: "menu", role: "menu", hidden: true });
   #shown = "";
+  #listed = "";
   /** @type {AbortController | null} */
   #life = null;
 
@@ -61,6 +62,10 @@ export class ChatHeader extends HTMLElement {
 
   /** @param {MenuItem[]} items */
   set items(items) {
+    // Drawn again while it is open, the menu keeps its buttons, for one of them holds the focus.
+    const key = JSON.stringify(items);
+    if (key === this.#listed) return;
+    this.#listed = key;
     fill(this.#menu, ...items.map((item) => h(
       "button", { type: "button", role: "menuitem", tabindex: "-1", onclick: () => this.#choose(item.name) }, icon(item.icon), h("span", {}, item.label),
     )));
