@@ -16,6 +16,8 @@ export class Bubble {
   #words;
   #painter;
   #whole = true;
+  /** Shows what the assistant does, until the first word is painted. */
+  #working = false;
   /** @type {BubbleRow} */
   #row;
 
@@ -48,6 +50,7 @@ export class Bubble {
     this.#avatar();
     if (mine) this.#text.textContent = row.text;
     else this.#write(row);
+    this.element.classList.toggle("working", this.#working);
     if (this.#whole) this.#settle();
   }
 
@@ -55,6 +58,7 @@ export class Bubble {
   #write(row) {
     const streams = row.live !== null || !this.#whole;
     if (!streams) {
+      this.#working = false;
       show(this.#text, row.text);
       return;
     }
@@ -65,9 +69,8 @@ export class Bubble {
 
   /** What the assistant does until its first word. @param {BubbleRow} row */
   #work({ live, text }) {
-    const working = live !== null && text === "" && live.ended === null;
-    this.element.classList.toggle("working", working);
-    if (!working) return;
+    if (live === null || text !== "" || live.ended !== null) return;
+    this.#working = true;
     const key = live.activity === "" ? "activity_thinking" : `activity_${live.activity}${live.subject ? "_of" : ""}`;
     fill(this.#text, dots(), h("span", {}, this.#words.say(known(key), { subject: live.subject })));
   }
@@ -75,6 +78,7 @@ export class Bubble {
   /** @param {string} text */
   #paint(text) {
     if (text === "") return;
+    this.#working = false;
     this.element.classList.remove("working");
     show(this.#text, text);
   }
