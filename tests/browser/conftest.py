@@ -2,8 +2,9 @@
 
 `demo`       the whole of `make run` with the demo shop, shared by all tests of a run.
 `second_web` another web process beside it: a second front door to the same conversations.
-`open_page`  a new browser profile with one page: `open_page(demo.url + "/demo/", locale="zh-CN", viewport=…)`.
-             At the end of a test no page may have thrown an error; a failing test leaves pictures in var/browser/.
+`open_page`  a new browser profile with one page: `open_page(demo.url + "/demo/", locale="zh-CN", viewport=…)`;
+             `before` is given the page before it goes anywhere. At the end of a test no page may have thrown an
+             error; a failing test leaves pictures in var/browser/.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from chatsvc.environment import BASE_DIR
 from tests.browser.chromium import NoChromium, find_chromium
@@ -20,7 +21,7 @@ from tests.services import private_folder
 from tests.support.demo import Demo
 from tests.support.processes import Web, ended_after
 
-WAIT_MS = 15_000
+WAIT_MS = 30_000
 PICTURES = BASE_DIR / "var" / "browser"
 # No sandbox, because CI runs as root; no calls home, because tests have no network.
 _FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
@@ -58,23 +59,25 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
-    pages: list[Page] = []
+    contexts: list[BrowserContext] = []
     errors: list[str] = []
 
-    def open_one(url: str, **profile: Any) -> Page:
+    def open_one(url: str, *, before: Callable[[Page], None] | None = None, **profile: Any) -> Page:
         context = chromium.new_context(**profile)
+        contexts.append(context)
         context.set_default_timeout(WAIT_MS)
+        context.on("weberror", lambda error: errors.append(str(error.error)))
         page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
+        if before is not None:
+            before(page)
         page.goto(url)
-        pages.append(page)
         return page
 
     yield open_one
     if request.node.stash.get(_failed, False):
-        _picture(request.node.name, pages)
-    for page in pages:
-        page.context.close()
+        _picture(request.node.name, [page for context in contexts for page in context.pages])
+    for context in contexts:
+        context.close()
     assert errors == []
 
 

@@ -18,7 +18,13 @@ class Demo(RunningProcess):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ws = f"ws://127.0.0.1:{self.port}"
-        self._deployment_variables = {"CHATSVC_DEMO": "1", "CHATSVC_BIND": f"127.0.0.1:{self.port}"}
+        self._second_port = free_port()
+        self._deployment_variables = {
+            "CHATSVC_DEMO": "1",
+            "CHATSVC_BIND": f"127.0.0.1:{self.port}",
+            # The second process's pages are another origin, which may show the widget as well.
+            "TRUSTED_ORIGINS": f"http://127.0.0.1:{self._second_port}",
+        }
         # Empty means embedded.
         embedded = {"CHATSVC_VAR": str(folder), "DATABASE_URL": "", "REDIS_URL": ""}
         command = [sys.executable, "-m", "chatsvc.embedded.up"]
@@ -39,4 +45,5 @@ class Demo(RunningProcess):
             f"sqlite:///{self.var_dir / 'chatsvc.sqlite3'}",
             f"unix://{self.var_dir / 'redis.sock'}",
         )
-        return Web(Deployment(database, redis, self.var_dir), "second-web", **self._deployment_variables)
+        deployment = Deployment(database, redis, self.var_dir)
+        return Web(deployment, "second-web", port=self._second_port, **self._deployment_variables)

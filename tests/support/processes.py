@@ -105,10 +105,15 @@ class Web(RunningProcess):
     """`manage.py serve`. `url` for HTTP, `ws` for sockets, `origin` as a browser on our own pages would send it."""
 
     def __init__(
-        self, deployment: Deployment, name: str = "web", ready: str = "/readyz", **variables: str
+        self,
+        deployment: Deployment,
+        name: str = "web",
+        ready: str = "/readyz",
+        port: int | None = None,
+        **variables: str,
     ) -> None:
         self._ready = ready
-        self.port = free_port()
+        self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ws = f"ws://127.0.0.1:{self.port}"
         self.origin = self.url

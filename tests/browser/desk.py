@@ -1,0 +1,77 @@
+"""An agent at the dashboard in a browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+
+from tests.browser.conftest import OpenPage
+from tests.support.demo import Demo
+
+
+class HeldLine:
+    """The network between a page and its socket's server: what the server says can be held up.
+
+    Give `HeldLine.route` to a page before it goes anywhere.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._held: list[tuple[WebSocketRoute, str | bytes]] | None = None
+
+    def route(self, page: Page) -> None:
+        page.route_web_socket(self._address, self._connect)
+
+    def hold(self) -> None:
+        self._held = []
+
+    def release(self) -> None:
+        held, self._held = self._held or [], None
+        for page, message in held:
+            page.send(message)
+
+    def _connect(self, page: WebSocketRoute) -> None:
+        server = page.connect_to_server()
+        server.on_message(lambda message: self._hear(page, message))
+
+    def _hear(self, page: WebSocketRoute, message: str | bytes) -> None:
+        if self._held is None:
+            page.send(message)
+        else:
+            self._held.append((page, message))
+
+
+def agent(demo: Demo, open_page: OpenPage, name: str, *, at: str = "", **profile: Any) -> Page:
+    """Logged in and connected; `at` is the URL of another process of the demo."""
+    page = open_page(
+        f"{at or demo.url}/dashboard/", **{"viewport": {"width": 1440, "height": 900}, **profile}
+    )
+    page.locator("#id_username").fill(name)
+    page.locator("#id_password").fill(demo.logins[name])
+    page.locator("main button[type=submit]").click()
+    expect(page.locator(".link-line .dot.on")).to_be_visible()
+    return page
+
+
+def show(page: Page, conversation: str) -> None:
+    """Opens the conversation by its address, as a link or a reload does."""
+    page.evaluate("(id) => { location.hash = `#/${id}`; }", conversation)
+    expect(page.locator(".thread")).to_be_visible()
+
+
+def state(page: Page) -> Locator:
+    return page.locator(".head-state")
+
+
+def take_after(page: Page, letters: int) -> None:
+    """Takes over in the moment in which the coming answer shows so much."""
+    page.evaluate(
+        """(letters) => new MutationObserver((_, observer) => {
+            const shown = [...document.querySelectorAll(".said.streamed .bubble:not([data-working])")].at(-1);
+            if ((shown?.textContent.length ?? 0) < letters) return;
+            observer.disconnect();
+            document.querySelector(".verbs .primary").click();
+        }).observe(document.querySelector(".thread"), {childList: true, subtree: true, characterData: true})""",
+        letters,
+    )
