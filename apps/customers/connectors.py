@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import aiohttp
 import httpx
+import msgspec
 from httpx_aiohttp import AiohttpTransport
 
 from apps.customers.shop import (
@@ -60,8 +61,7 @@ class ShopAccount:
         return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
 
 
-@dataclass(frozen=True, slots=True)
-class ShopData:
+class ShopData(msgspec.Struct, frozen=True, array_like=True):
     """What the shop tells of a customer; `profile` is None when it does not know them."""
 
     profile: Profile | None

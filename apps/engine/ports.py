@@ -15,8 +15,11 @@ class Model(Protocol):
 
 
 class FactSource(Protocol):
-    async def facts(self, needed: bool) -> Facts:
-        """The asker's facts. `needed` allows a fetch inside the turn (deadline 1 s)."""
+    async def facts(self, needed: bool, deadline_s: float) -> Facts:
+        """The asker's facts, within the deadline: what is late or broken is `UNAVAILABLE`, never an exception.
+
+        `needed` allows a fetch inside the turn.
+        """
 
 
 class Retrieval(Protocol):

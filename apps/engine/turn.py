@@ -24,7 +24,7 @@ from apps.engine.needs import needs_facts, order_number
 from apps.engine.ports import FactSource, Model, ModelUnavailable, Retrieval, Trace
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.rules import Decision, RuleInput, RuleSet
-from apps.engine.types import Assistant, Facts, FactsState, ModelRequest, Passage, Usage
+from apps.engine.types import Assistant, Facts, ModelRequest, Passage, Usage
 
 MAX_SOURCES = 2
 
@@ -79,18 +79,14 @@ async def _gather(
     needed = given.verified and needs_facts(given.question)
     if needed:
         await emit(Acting("order", order_number(given.question)))
-    facts, passages = await asyncio.gather(_facts(given, ports, needed, trace), _passages(ports, trace))
+    facts, passages = await asyncio.gather(_facts(ports, needed, trace), _passages(ports, trace))
     trace.marks["profile"] = facts.state.value
     return facts, passages
 
 
-async def _facts(given: TurnInput, ports: Ports, needed: bool, trace: Trace) -> Facts:
+async def _facts(ports: Ports, needed: bool, trace: Trace) -> Facts:
     with trace.stage("profile"):
-        try:
-            async with asyncio.timeout(FACTS_FETCH_S if needed else FACTS_COPY_S):
-                return await ports.facts.facts(needed)
-        except TimeoutError:
-            return Facts(verified=given.verified, state=FactsState.UNAVAILABLE)
+        return await ports.facts.facts(needed, FACTS_FETCH_S if needed else FACTS_COPY_S)
 
 
 async def _passages(ports: Ports, trace: Trace) -> tuple[Passage, ...]:

@@ -67,14 +67,11 @@ class SilentModel:
 
 @dataclass
 class FactSource:
-    known: Facts | None = VISITOR  # None: never answers
-    asked: list[bool] = field(default_factory=list)
+    known: Facts = VISITOR
+    asked: list[tuple[bool, float]] = field(default_factory=list)
 
-    async def facts(self, needed: bool) -> Facts:
-        self.asked.append(needed)
-        if self.known is None:
-            await asyncio.Event().wait()
-        assert self.known is not None
+    async def facts(self, needed: bool, deadline_s: float) -> Facts:
+        self.asked.append((needed, deadline_s))
         return self.known
 
 
@@ -187,28 +184,29 @@ async def test_no_model_is_said_to_have_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verified", "question", "needed", "acting"),
+    ("verified", "question", "asked", "acting"),
     [
-        (True, "Where is my order 1042?", True, [Acting("order", "1042")]),
-        (True, "我的订单到哪了", True, [Acting("order", "")]),
-        (True, "Do you sell lamps?", False, []),
-        (False, "Where is my order 1042?", False, []),
+        (True, "Where is my order 1042?", (True, 1.0), [Acting("order", "1042")]),
+        (True, "我的订单到哪了", (True, 1.0), [Acting("order", "")]),
+        (True, "Do you sell lamps?", (False, 0.05), []),
+        (False, "Where is my order 1042?", (False, 0.05), []),
     ],
 )
-async def test_the_shop_is_asked_only_for_a_known_customers_own_orders(
-    verified: bool, question: str, needed: bool, acting: list[TurnEvent]
+async def test_the_shop_may_be_asked_only_for_a_known_customers_own_orders(
+    verified: bool, question: str, asked: tuple[bool, float], acting: list[TurnEvent]
 ) -> None:
     turn = Turn(question=question, verified=verified, facts=FactSource(MIA if verified else VISITOR))
     events = await turn.run()
-    assert turn.facts.asked == [needed]
+    assert turn.facts.asked == [asked]
     assert [event for event in events if isinstance(event, Acting)] == acting
 
 
-async def test_facts_that_are_late_are_left_out_and_the_trace_says_so() -> None:
-    turn = Turn(verified=True, facts=FactSource(None))
+async def test_without_facts_the_turn_goes_on_and_the_trace_says_so() -> None:
+    late = Facts(verified=True, state=FactsState.UNAVAILABLE)
+    turn = Turn(verified=True, facts=FactSource(late))
     assert (await turn.run())[-1] == Finished((), COST, "first")
     assert turn.trace.marks["profile"] == "unavailable"
-    assert turn.rules.asked[0].facts == Facts(verified=True, state=FactsState.UNAVAILABLE)
+    assert turn.rules.asked[0].facts == late
 
 
 async def test_passages_that_are_late_are_left_out_and_the_trace_says_so() -> None:
