@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from django.conf import settings
 from redis import Redis
 
 from apps.customers import copies
 from apps.customers.connectors import fetch_sync
 from apps.customers.selectors import shop_account
-from apps.stores.redis import OPERATION_TIMEOUT_S
+from apps.stores.redis import connect_blocking
 
 
 def fetch_into_redis(customer_id: str) -> bool:
@@ -27,6 +26,4 @@ def fetch_into_redis(customer_id: str) -> bool:
 
 @cache
 def _redis() -> Redis:
-    return Redis.from_url(
-        settings.REDIS_URL, socket_timeout=OPERATION_TIMEOUT_S, socket_connect_timeout=OPERATION_TIMEOUT_S
-    )
+    return connect_blocking()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from redis import Redis as BlockingRedis
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -25,4 +26,11 @@ def connect() -> Redis:
         # One more try finds a connection that a restart has closed; more would only delay the answer "down".
         retry=Retry(NoBackoff(), 1),
         decode_responses=False,
+    )
+
+
+def connect_blocking() -> BlockingRedis:
+    """The worker's client; whoever opens it closes it. Connects on first use."""
+    return BlockingRedis.from_url(
+        settings.REDIS_URL, socket_timeout=OPERATION_TIMEOUT_S, socket_connect_timeout=OPERATION_TIMEOUT_S
     )

@@ -8,11 +8,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from redis import Redis
 
 from apps.conversations.models import Message, OutboxItem
 from apps.conversations.outbox import Undeliverable
-from apps.stores.redis import OPERATION_TIMEOUT_S, Unreachable
+from apps.stores.redis import Unreachable, connect_blocking
 from apps.turns.buffer import interest_key
 from apps.turns.sentences import REPLY_FOOTER, REPLY_SUBJECT, sentence
 from apps.wire.publish import Audience
@@ -42,9 +41,7 @@ def mail_reply(item: OutboxItem) -> None:
 
 
 def _reads_along(conversation: str) -> bool:
-    redis = Redis.from_url(
-        settings.REDIS_URL, socket_timeout=OPERATION_TIMEOUT_S, socket_connect_timeout=OPERATION_TIMEOUT_S
-    )
+    redis = connect_blocking()
     try:
         found: Any = redis.hgetall(interest_key(conversation))
     except Unreachable as error:
