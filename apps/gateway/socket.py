@@ -109,7 +109,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         """Queues an answer to this socket alone."""
         self._put(Outgoing(frame))
 
-    def refuse(self, code: wire.ErrorCode, message: str, frame: Any = None) -> None:
+    def refuse(self, code: wire.ErrorCode, message: str, frame: wire.ClientFrame | None = None) -> None:
         """Tells that `frame` changed nothing, and counts it."""
         instruments.refused_frames.labels(code.value).inc()
         self.tell(
@@ -117,7 +117,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
                 code=code,
                 message=message,
                 id=getattr(frame, "id", None),
-                of=type(frame).__struct_config__.tag if frame is not None else None,
+                of=str(type(frame).__struct_config__.tag) if frame is not None else None,
                 conversation=getattr(frame, "conversation", None),
             )
         )
@@ -153,6 +153,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         try:
             self._queue.put_nowait(item)
         except asyncio.QueueFull:
+            instruments.dropped.labels("socket").inc()
             # Room for the last word: what was queued is of no use to a client that must resume.
             while not self._queue.empty():
                 self._queue.get_nowait()
@@ -185,7 +186,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         """Parses and carries out one frame. Raises `FrameError`."""
         raise NotImplementedError
 
-    async def answered(self, frame: Any, action: Awaitable[None]) -> None:
+    async def answered(self, frame: wire.ClientFrame, action: Awaitable[None]) -> None:
         """Carries out an action and answers its refusals."""
         try:
             await action

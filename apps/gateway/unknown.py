@@ -7,4 +7,4 @@ from typing import Any
 
 async def unknown_path(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await receive()
-    await send({"type": "websocket.close", "code": 4404})
+    await send({"type": "websocket.close"})  # before accept: an HTTP 403

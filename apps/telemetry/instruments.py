@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Gauge, Histogram
 
-_MILLISECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
-commit_seconds = Histogram(
-    "chatsvc_commit_seconds", "Group commit, queue to committed", buckets=_MILLISECONDS
-)
+commit_seconds = Histogram("chatsvc_commit_seconds", "A group commit, its retries included", buckets=_SECONDS)
 commit_batch = Histogram(
     "chatsvc_commit_batch_commands", "Commands in a commit", buckets=(1, 2, 4, 8, 16, 64, 256)
 )
@@ -16,17 +14,18 @@ sockets = Gauge("chatsvc_sockets", "Open authenticated sockets", ["kind"])
 turns = Counter("chatsvc_turns_total", "Turns by their end", ["end"])
 turns_live = Gauge("chatsvc_turns_live", "Turns running in this process")
 ttft_seconds = Histogram(
-    "chatsvc_ttft_seconds", "Receipt of the question to the first delta", buckets=_MILLISECONDS
+    "chatsvc_ttft_seconds", "Receipt of the question to the first delta", buckets=_SECONDS
 )
-stage_seconds = Histogram("chatsvc_stage_seconds", "A stage of a turn", ["stage"], buckets=_MILLISECONDS)
+stage_seconds = Histogram("chatsvc_stage_seconds", "A stage of a turn", ["stage"], buckets=_SECONDS)
 facts = Counter("chatsvc_facts_total", "Customer facts at turn start", ["state"])
 shop_fetches = Counter("chatsvc_shop_fetches_total", "Facts asked of the shop inside a turn", ["outcome"])
 shop_seconds = Histogram(
-    "chatsvc_shop_seconds", "A fetch of facts inside a turn, whatever its end", buckets=_MILLISECONDS
+    "chatsvc_shop_seconds", "A fetch of facts inside a turn, whatever its end", buckets=_SECONDS
 )
 redis_failures = Counter(
     "chatsvc_redis_failures_total", "Redis calls that failed or were late", ["operation"]
 )
+dropped = Counter("chatsvc_dropped_total", "What a full queue has dropped", ["queue"])
 refused_frames = Counter("chatsvc_refused_frames_total", "Client frames refused", ["code"])
 
 llm_answers = Counter(
@@ -39,7 +38,7 @@ llm_first_text_seconds = Histogram(
     "chatsvc_llm_first_text_seconds",
     "Request to the endpoint's first text",
     ["dialect"],
-    buckets=_MILLISECONDS,
+    buckets=_SECONDS,
 )
 llm_in_flight = Gauge("chatsvc_llm_in_flight", "Answers being streamed by model endpoints", ["dialect"])
 llm_connections_opened = Counter(

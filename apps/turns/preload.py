@@ -34,7 +34,7 @@ class Preloader:
     def conversation_opened(self, conversation: str, customer: str, site: str) -> None:
         """Has the worker fetch what the customer's turns may need. Returns at once; drops and counts when 500 wait."""
         if self._waiting >= WAITING:
-            instruments.redis_failures.labels("preload_queue_full").inc()
+            instruments.dropped.labels("preload").inc()
             return
         self._waiting += 1
         self._spawn(self._enqueue(conversation, customer, site), "preload")

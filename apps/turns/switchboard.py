@@ -112,7 +112,7 @@ class Switchboard:
         try:
             self._outbox.put_nowait((group, {**message, "origin": self.process}))
         except asyncio.QueueFull:
-            instruments.redis_failures.labels("publish_queue_full").inc()
+            instruments.dropped.labels("publish").inc()
 
     def _deliver(self, key: Key, frame: Encoded) -> None:
         for sink in tuple(self._sinks.get(key, ())):
