@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LIMIT_BYTES = 20 * 1024 * 1024
+TAIL_LINES = 15
 _RECORD = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ (?P<level>[A-Z]+) ")
 _PROBLEMS = ("WARNING", "ERROR", "CRITICAL")
 
@@ -35,8 +36,9 @@ class Log:
                 yield line
         self._bound()
 
-    def tail(self, lines: int = 15) -> str:
-        return "\n".join(self.path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    def tail(self) -> str:
+        """See `tail_of`."""
+        return tail_of(self.path)
 
     def _bound(self) -> None:
         # The child appends, so that truncating under it is safe; what it writes in between is lost.
@@ -45,3 +47,8 @@ class Log:
             with self.path.open("r+b") as file:
                 file.truncate(0)
             self._read_upto = 0
+
+
+def tail_of(path: Path) -> str:
+    """The last lines of a log, for the person who reads why something did not start."""
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:])

@@ -1,8 +1,11 @@
-"""Questions about TCP ports of this machine."""
+"""Questions about TCP ports of this machine, and to what listens on them."""
 
 from __future__ import annotations
 
+import http.client
 import socket
+
+ANSWER_S = 5.0
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -25,6 +28,18 @@ def try_bind(host: str, port: int) -> None:
     with socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
+
+
+def answers_http(host: str, port: int, path: str, named: str | None = None) -> bool:
+    """Whether GET is answered with 200. `named` is the host to ask for, where it is not the address."""
+    connection = http.client.HTTPConnection(host, port, timeout=ANSWER_S)
+    try:
+        connection.request("GET", path, headers={"Host": named or host})
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def _family(host: str) -> socket.AddressFamily:

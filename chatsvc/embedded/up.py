@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import http.client
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from chatsvc.embedded import preflight
+from chatsvc.embedded.demo_logins import read_demo_logins
 from chatsvc.embedded.demo_shop import ensure_demo_shop
 from chatsvc.embedded.env_file import ensure_env_file
 from chatsvc.embedded.local_model import MODEL
-from chatsvc.embedded.ports import free_port
+from chatsvc.embedded.logs import tail_of
+from chatsvc.embedded.ports import answers_http, free_port
 from chatsvc.embedded.problems import SetupError
 from chatsvc.embedded.processes import Program, Supervisor, tied_to
 from chatsvc.embedded.redis_server import answers, find_redis, redis_command
@@ -66,9 +65,12 @@ def main() -> int:
         run(local_model=local_model)
     except Stopped:
         say("Ended.")
-    except (SetupError, SettingError) as error:
+    except SetupError as error:
         say(str(error))
-        say(getattr(error, "tail", ""))
+        say(error.tail)
+        return 1
+    except SettingError as error:
+        say(str(error))
         return 1
     return 0
 
@@ -138,8 +140,7 @@ def _run_to_end(checkout: Checkout, module: str, failure: str) -> None:
             check=False,
         )
     if done.returncode:
-        tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
-        raise SetupError(f"{failure}. The end of {log}:", "\n".join(tail))
+        raise SetupError(f"{failure}. The end of {log}:", tail_of(log))
 
 
 # Threads: a third of the memory of forked workers, and an end within a second. Time limits need forks: production.
@@ -160,33 +161,26 @@ def _shop(port: int, key: str) -> Program:
 
 def _model(port: int) -> Program:
     command = (sys.executable, "-m", "chatsvc.embedded.local_model", "--port", str(port))
-    return Program("model", command, ASKED, ASKED_STOP_S, answers=_http_ok("127.0.0.1", port, "/health"))
+    return Program(
+        "model", command, ASKED, ASKED_STOP_S, answers=lambda: answers_http("127.0.0.1", port, "/health")
+    )
 
 
 def _web(environment: Environment) -> Program:
     command = (sys.executable, "manage.py", "serve", "--drain-s", str(DRAIN_S))
     host = reachable(environment.bind_host)
     named = next((name for name in environment.allowed_hosts if not name.startswith((".", "*"))), host)
-    ready = _http_ok(host, environment.bind_port, "/readyz", named)
-    return Program("web", command, WORKING, WORKING_STOP_S, answers=ready)
+    return Program(
+        "web",
+        command,
+        WORKING,
+        WORKING_STOP_S,
+        answers=lambda: answers_http(host, environment.bind_port, "/readyz", named),
+    )
 
 
 def _python(name: str, module: str, *arguments: str) -> Program:
     return Program(name, (sys.executable, "-m", module, *arguments), WORKING, WORKING_STOP_S)
-
-
-def _http_ok(host: str, port: int, path: str, named: str | None = None) -> Callable[[], bool]:
-    def ask() -> bool:
-        connection = http.client.HTTPConnection(host, port, timeout=2)
-        try:
-            connection.request("GET", path, headers={"Host": named or host})
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
-
-    return ask
 
 
 def greeting(checkout: Checkout, took_s: float) -> str:
@@ -197,18 +191,10 @@ def greeting(checkout: Checkout, took_s: float) -> str:
     rows = [("Agents", f"{base}/dashboard/"), ("Admin", f"{base}/admin/")]
     if environment.demo:
         rows.insert(0, ("Demo shop", f"{base}/demo/"))
-    logins = _demo_logins(checkout.var_dir) if environment.demo else {}
+    logins = read_demo_logins(checkout.var_dir) if environment.demo else {}
     rows += [(f"Log in as {name}", password) for name, password in logins.items()]
     lines = [f"  {label:<16} {value}" for label, value in rows]
     return "\n".join(["", f"chatsvc is ready ({took_s:.1f} s). Ctrl-C ends it.", "", *lines, ""])
-
-
-def _demo_logins(var_dir: Path) -> dict[str, str]:
-    try:
-        read = json.loads((var_dir / "demo-logins.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return {str(name): str(password) for name, password in read.items()}
 
 
 def reachable(host: str) -> str:

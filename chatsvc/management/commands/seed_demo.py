@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -17,13 +15,13 @@ from apps.accounts.models import Site, Team, Workspace, bump
 from apps.customers.models import ProfileSource
 from apps.knowledge import demo as articles
 from apps.rulebook import demo as rules
+from chatsvc.embedded.demo_logins import keep_demo_logins
 from chatsvc.embedded.demo_shop import read_demo_shop
 
 NAME = "Lantern"
 TEAMS = ("Support", "Returns")
 AGENTS = (("kim", "Kim Larsen", ("Support",)), ("ana", "Ana Wu", ("Support", "Returns")))
 ADMIN = "admin"
-LOGINS_FILE = "demo-logins.json"
 # A demo is looked at by night, too.
 HOURS = ["00:00-23:59"] * 7
 
@@ -46,7 +44,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         with transaction.atomic():
             site, teams = _lantern()
-            _people(site.workspace, teams, settings.ENVIRONMENT.var_dir / LOGINS_FILE)
+            _people(site.workspace, teams)
             _shop(site)
             rules.load(site, teams)
         # Outside: embedding writes in small transactions of its own.
@@ -75,7 +73,7 @@ def _own_origins() -> list[str]:
     return [f"http://{host}:{environment.bind_port}" for host in hosts] + list(environment.trusted_origins)
 
 
-def _people(workspace: Workspace, teams: dict[str, Team], logins: Path) -> None:
+def _people(workspace: Workspace, teams: dict[str, Team]) -> None:
     made: dict[str, str] = {}
     for username, name, team_names in AGENTS:
         if not User.objects.filter(username=username).exists():
@@ -89,14 +87,7 @@ def _people(workspace: Workspace, teams: dict[str, Team], logins: Path) -> None:
         User.objects.create_superuser(ADMIN, password=made[ADMIN])
     if made:
         # Before the commit: a log-in without a known password would lock the demo for good.
-        _keep_logins(logins, made)
-
-
-def _keep_logins(path: Path, made: dict[str, str]) -> None:
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(json.dumps(known | made, indent=2), encoding="utf-8")
+        keep_demo_logins(settings.ENVIRONMENT.var_dir, made)
 
 
 def _shop(site: Site) -> None:
