@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from apps.conversations import statements
 from apps.conversations.commands import Appended, Command, LogUnavailable, Refusal
@@ -36,6 +36,7 @@ OnCommitted = Callable[[Appended], None]
 @dataclass(slots=True)
 class _Item:
     command: Command
+    then: OnCommitted | None
     future: asyncio.Future[Appended]
     deadline: float
     outcome: Appended | Exception | None = field(default=None)
@@ -62,8 +63,11 @@ class Log:
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join, COMMAND_DEADLINE_S)
 
-    async def append(self, command: Command) -> Appended:
+    async def append(self, command: Command, then: OnCommitted | None = None) -> Appended:
         """Returns once the command is stored.
+
+        `then` runs right behind `on_committed`, before any later commit is told, and also when the caller was
+        cancelled meanwhile: what must follow from the commit belongs there.
 
         Raises `Refusal` when it may not be carried out, `LogUnavailable` when the database did not take it in
         10 s or more than 10,000 commands wait. A cancelled caller does not undo the write.
@@ -72,7 +76,7 @@ class Log:
             raise LogUnavailable("the writer is closed")
         if self._queue.qsize() >= QUEUE_COMMANDS:
             raise LogUnavailable("the writer is behind by 10,000 commands")
-        item = _Item(command, self._loop.create_future(), time.monotonic() + COMMAND_DEADLINE_S)
+        item = _Item(command, then, self._loop.create_future(), time.monotonic() + COMMAND_DEADLINE_S)
         self._queue.put(item)
         return await asyncio.shield(item.future)
 
@@ -81,7 +85,11 @@ class Log:
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
             batch, more = self._drain(first)
-            self._write(batch)
+            try:
+                self._write(batch)
+            except Exception:
+                # The thread's boundary: without it every later append would wait for ever.
+                logger.exception("the writer failed on a batch of %d", len(batch))
             self._settle(batch)
             if not more:
                 break
@@ -110,18 +118,14 @@ class Log:
                 connection.close()
                 pending = _still_in_time(pending, error)
                 time.sleep(RETRY_PAUSE_S)
-            except DatabaseError as error:
+            except Exception as error:
+                # One command that cannot be stored, whatever it holds, takes no other with it.
                 if len(pending) > 1:
                     for item in pending:
                         self._write([item])
                 else:
                     logger.exception("command %s failed", type(pending[0].command).__name__)
-                    pending[0].outcome = LogUnavailable(str(error))
-                return
-            except Exception as error:
-                logger.exception("the writer failed on a batch of %d", len(pending))
-                for item in pending:
-                    item.outcome = LogUnavailable(repr(error))
+                    pending[0].outcome = LogUnavailable(repr(error))
                 return
             else:
                 instruments.commit_seconds.observe(time.monotonic() - started)
@@ -139,7 +143,9 @@ class Log:
     def _deliver(self, batch: Sequence[_Item]) -> None:
         for item in batch:
             if isinstance(item.outcome, Appended):
-                self._on_committed(item.outcome)
+                _tell(self._on_committed, item.outcome)
+                if item.then is not None:
+                    _tell(item.then, item.outcome)
             if item.future.done():
                 continue
             if isinstance(item.outcome, Appended):
@@ -148,6 +154,14 @@ class Log:
                 item.future.set_exception(item.outcome or LogUnavailable("no outcome"))
                 # Nobody may be waiting: a refused command is not a lost exception.
                 item.future.exception()
+
+
+def _tell(listener: OnCommitted, appended: Appended) -> None:
+    try:
+        listener(appended)
+    except Exception:
+        # What is committed is committed: a listener's defect must not keep the batch's other acknowledgements back.
+        logger.exception("a commit in %s was not followed up", appended.standing.conversation)
 
 
 def _commit(items: Sequence[_Item]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -268,3 +269,42 @@ async def test_a_closed_log_says_so(world: World) -> None:
     await closed.close()
     with pytest.raises(c.LogUnavailable):
         await closed.append(command)
+
+
+async def test_a_listener_that_fails_keeps_no_acknowledgement_back(world: World) -> None:
+    def fails(appended: c.Appended) -> None:
+        raise RuntimeError(appended.standing.conversation)
+
+    log = Log(fails)
+    log.open()
+    one, two = await asyncio.to_thread(lambda: (world.conversation(), world.conversation()))
+    commands = [await asyncio.to_thread(world.says, conversation, "a") for conversation in (one, two)]
+    async with asyncio.timeout(10):
+        appended = await asyncio.gather(*(log.append(command, fails) for command in commands))
+    await log.close()
+    assert [a.seq for a in appended] == [1, 1]
+
+
+async def test_what_follows_from_a_commit_comes_before_later_commits_are_told(world: World) -> None:
+    told: list[str] = []
+    log = Log(lambda appended: told.append(f"committed {appended.seq}"))
+    log.open()
+    conversation = await asyncio.to_thread(world.conversation)
+    commands = [await asyncio.to_thread(world.says, conversation, name, assistant=False) for name in "ab"]
+    await asyncio.gather(
+        *(log.append(command, lambda appended: told.append(f"then {appended.seq}")) for command in commands)
+    )
+    await log.close()
+    assert told == ["committed 1", "then 1", "committed 3", "then 3"]
+
+
+async def test_a_command_that_cannot_be_stored_takes_no_other_with_it(world: World) -> None:
+    conversation = await asyncio.to_thread(world.conversation)
+    good, bad = [await asyncio.to_thread(world.says, conversation, name, text=name) for name in "ab"]
+    bad = replace(bad, text="\ud800")  # no encoding has it
+    async with asyncio.timeout(10):
+        stored, refused = await asyncio.gather(
+            world.log.append(good), world.log.append(bad), return_exceptions=True
+        )
+    assert isinstance(stored, c.Appended)
+    assert isinstance(refused, c.LogUnavailable)
