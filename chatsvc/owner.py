@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from apps.accounts.resident import SiteResident
@@ -15,14 +15,14 @@ from apps.inbox.presence import Presence
 from apps.knowledge.resident import KnowledgeResident
 from apps.llm.line import Line
 from apps.rulebook.resident import RuleResident
-from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
-from apps.turns import leases
 from apps.turns.attendance import Attendance
 from apps.turns.buffer import StreamBuffer
+from apps.turns.care import Care
 from apps.turns.contexts import Contexts
 from apps.turns.feed import Feed
+from apps.turns.job import Limits
 from apps.turns.office import Office
 from apps.turns.preload import Preloader
 from apps.turns.residents import Residents
@@ -32,13 +32,19 @@ from apps.turns.switchboard import Switchboard
 
 logger = logging.getLogger(__name__)
 
+SERVICE_AGAIN_S = 1.0
+# A cancellation can be lost in the code below (`asyncio.wait_for` before Python 3.12): it is repeated until it works.
+CANCEL_AGAIN_S = 0.25
+CANCEL_FOR_S = 5.0
+
 
 class ProcessOwner:
     """One TaskGroup holds every task of the process; a task that fails is logged and takes none with it."""
 
     office: Office
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
@@ -68,31 +74,35 @@ class ProcessOwner:
         )
         residents = Residents((runtime.sites, runtime.line), (runtime.rules,), (runtime.knowledge,))
         feed = Feed(switchboard, runtime.presence, runtime.sites)
+        supervisor = Supervisor(runtime, feed, residents, self._limits)
         self.office = Office(
             runtime=runtime,
-            supervisor=Supervisor(runtime, feed, residents),
+            supervisor=supervisor,
+            care=Care(runtime, supervisor),
             attendance=Attendance(switchboard, buffer),
             feed=feed,
             residents=residents,
             preloader=Preloader(self.spawn),
         )
         self._log.open()
-        await asyncio.gather(in_database(leases.renew, process), runtime.facts.open(), residents.load())
+        await asyncio.gather(self.office.care.renew(), runtime.facts.open(), residents.load())
         # After the residents, so that their endpoints are warm before the port listens.
         await runtime.line.open()
         self._spawn_services()
 
     def _spawn_services(self) -> None:
         office = self.office
-        for name, task in office.runtime.switchboard.tasks():
-            self.spawn(task(), name)
-        self.spawn(office.residents.watch(), "residents")
-        self.spawn(office.feed.run(), "feed")
-        self.spawn(office.feed.watch_presence(), "presence")
-        self.spawn(office.feed.watch_queue(), "queue")
-        self.spawn(office.attendance.renew(), "attendance")
-        self.spawn(office.supervisor.keep_lease(), "process lease")
-        self.spawn(office.supervisor.sweep(), "sweep")
+        for name, service in (
+            *office.runtime.switchboard.tasks(),
+            ("residents", office.residents.watch),
+            ("feed", office.feed.run),
+            ("presence", office.feed.watch_presence),
+            ("queue", office.feed.watch_queue),
+            ("attendance", office.attendance.renew),
+            ("process lease", office.care.keep_lease),
+            ("sweep", office.care.sweep),
+        ):
+            self.spawn(_kept_up(service, name), name)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Starts a task that ends with the process at the latest. Raises `RuntimeError` before `start`."""
@@ -108,13 +118,13 @@ class ProcessOwner:
         office = self.office
         await office.supervisor.drain(grace_s)
         await self._log.close()
-        await in_database(leases.release, office.runtime.process)
+        await office.care.release()
         await office.runtime.line.close()
         await office.runtime.facts.close()
         office.preloader.close()
         self._stop.set()
         if self._holder is not None:
-            await self._holder
+            await asyncio.wait([self._holder], timeout=CANCEL_FOR_S)
         await self._redis.aclose()
 
     def _committed(self, appended: Appended) -> None:
@@ -130,8 +140,23 @@ class ProcessOwner:
             self._group = group
             ready.set()
             await self._stop.wait()
+            await self._end_tasks()
+
+    async def _end_tasks(self) -> None:
+        while self._tasks:
             for task in self._tasks:
                 task.cancel()
+            await asyncio.wait(self._tasks, timeout=CANCEL_AGAIN_S)
+
+
+async def _kept_up(service: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    """Runs what must run as long as the process does; one that fails is logged and begins again."""
+    while True:
+        try:
+            await service()
+        except Exception:
+            logger.exception("%s failed and is started again", name)
+        await asyncio.sleep(SERVICE_AGAIN_S)
 
 
 async def _guarded(coroutine: Coroutine[Any, Any, None], name: str) -> None:

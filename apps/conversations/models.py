@@ -69,6 +69,11 @@ class Conversation(models.Model):
             models.Index(fields=["workspace", "status", "-last_at"], name="inbox_order"),
             models.Index(fields=["customer", "-last_at"], name="customers_conversations"),
             models.Index(fields=["turn"], condition=~Q(turn=""), name="live_turns"),
+            models.Index(
+                fields=["last_at"],
+                condition=Q(turn="", owner_kind="assistant", status="open"),
+                name="perhaps_unanswered",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

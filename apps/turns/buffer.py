@@ -22,23 +22,25 @@ FAILURES_BEFORE_REST = 3
 REST_S = 1.0
 INTEREST_TTL_S = 60
 
-# KEYS: state, text. ARGV: fence, turn, part, text so far, ttl.
+# KEYS: state, text. ARGV: fence, turn, part, text so far, ttl. Beginning again keeps a stop that was told meanwhile.
 _BEGIN = """
 local fence = redis.call('HGET', KEYS[1], 'fence')
 if fence and tonumber(fence) > tonumber(ARGV[1]) then return 0 end
+if fence ~= ARGV[1] then redis.call('HDEL', KEYS[1], 'stop') end
 redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'turn', ARGV[2], 'part', ARGV[3])
-redis.call('HDEL', KEYS[1], 'stop')
 redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[5])
 redis.call('EXPIRE', KEYS[1], ARGV[5])
 return 1
 """
 
-# KEYS: state, text, interest. ARGV: fence, text, ttl, process, now.
-# Returns {held, owner version, stop, remote customers, remote watchers}; held is -1 taken, 0 forgotten, 1 mine.
+# KEYS: state, text, interest. ARGV: fence, text, ttl, process, now, bytes before the text.
+# Returns {held, owner version, stop, remote customers, remote watchers}; held is -1 taken, 0 out of step, 1 mine.
+# The length finds what an append without an answer did: nothing, its work, or its work later than the next one's.
 _APPEND = """
 local fence = redis.call('HGET', KEYS[1], 'fence')
 if not fence then return {0, 0, -1, 0, 0} end
 if fence ~= ARGV[1] then return {-1, 0, -1, 0, 0} end
+if redis.call('STRLEN', KEYS[2]) ~= tonumber(ARGV[6]) then return {0, 0, -1, 0, 0} end
 if ARGV[2] ~= '' then redis.call('APPEND', KEYS[2], ARGV[2]) end
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 redis.call('EXPIRE', KEYS[2], ARGV[3])
@@ -66,7 +68,7 @@ class Held:
     """What an append learned. `mine` is false when another process holds a newer fence."""
 
     mine: bool
-    forgotten: bool  # Redis lost the state: begin again with the whole text
+    out_of_step: bool  # Redis holds another text, or none: begin again with the whole
     owner_version: int
     stop: int | None  # UTF-16 code units painted when the customer pressed stop elsewhere
     remote_customers: bool
@@ -110,17 +112,22 @@ class StreamBuffer:
         reply = await self._call("begin", call, deadline_s)
         return reply is None or bool(reply)
 
-    async def append(self, conversation: str, fence: int, text: str, now_s: float) -> Held | None:
-        """Adds text. None when Redis did not answer in time; the text may or may not have been added."""
+    async def append(
+        self, conversation: str, fence: int, before_bytes: int, text: str, now_s: float
+    ) -> Held | None:
+        """Adds text behind the `before_bytes` bytes of UTF-8 that the buffer should hold.
+
+        None when Redis did not answer in time; the text may or may not have been added, or be added yet.
+        """
         keys = [_state(conversation), _text(conversation), interest_key(conversation)]
-        arguments: list[str | int | float] = [fence, text, BUFFER_TTL_S, self._process, now_s]
+        arguments: list[str | int | float] = [fence, text, BUFFER_TTL_S, self._process, now_s, before_bytes]
         reply = await self._call("append", self._append(keys=keys, args=arguments), APPEND_DEADLINE_S)
         if reply is None:
             return None
         held, owner, stop, customers, watchers = (int(value) for value in reply)
         return Held(
             mine=held >= 0,
-            forgotten=held == 0,
+            out_of_step=held == 0,
             owner_version=owner,
             stop=stop if stop >= 0 else None,
             remote_customers=customers > 0,

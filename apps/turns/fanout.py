@@ -19,6 +19,7 @@ from apps.wire.protocol import (
     TurnEnd,
     TurnEnded,
     TurnStarted,
+    storable,
     utf16_length,
 )
 from apps.wire.publish import Audience
@@ -26,6 +27,8 @@ from apps.wire.publish import Audience
 PROMPT_FLUSHES = 3
 # With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.
 CHECK_INTERVAL_S = 0.5
+# A Redis that lost its data knows nobody who listens in another process until each has said so again.
+UNKNOWN_LISTENERS_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,20 @@ class Fanout:
         self._text = ""
         self._sent = 0  # characters sent to customers
         self._sent_units = 0
+        self._sent_bytes = 0
         self._watched = 0  # characters sent to watchers
         self._watched_units = 0
         self._watched_at = 0.0
         self._flushes = 0
         self._lock = asyncio.Lock()
         self._settled = asyncio.Event()
-        self._held = False
+        self._holders = 0
+        self._free = asyncio.Event()
+        self._free.set()
         self._ended = False
-        self._buffer_in_doubt = False
         self._remote_customers = True
         self._remote_watchers = True
+        self._listeners_unknown_until = 0.0
         self._activity = ("", "")
 
     # ------------------------------------------------------------ what is shown
@@ -92,20 +98,25 @@ class Fanout:
         )
 
     def hold(self) -> bool:
-        """Stops showing text until `release`; false when some was shown already."""
-        if self._sent:
+        """Stops showing text until as many calls of `release`; false when some was shown already."""
+        if self._sent or self._ended:
             return False
-        self._held = True
+        self._holders += 1
+        self._free.clear()
         return True
 
     def release(self) -> None:
         """What was held back goes with the next flush."""
-        self._held = False
+        self._holders -= 1
+        if self._holders == 0:
+            self._free.set()
 
     # ------------------------------------------------------------ speaking
 
     async def start(self) -> None:
-        """Tells that the turn begins, and takes the buffer; an older fence that finds a newer one there is lost."""
+        """Tells that the turn begins, unless it has ended, and takes the buffer; lost where a newer fence has it."""
+        if self._ended:
+            return
         o = self._opened
         frame = TurnStarted(
             conversation=self._conversation, turn=o.turn, part=o.part, handle=o.fence, place=o.place
@@ -125,19 +136,19 @@ class Fanout:
 
     async def say(self, text: str) -> None:
         """Adds text. The first pieces leave before this returns; later ones with the next tick."""
-        self._text += text
+        self._text += storable(text)
         if self._flushes < PROMPT_FLUSHES:
             await self.flush()
 
     async def flush(self) -> None:
         """Buffers what is new, then sends it. Does nothing while held or after the end."""
         async with self._lock:
-            if self._ended or self._held or self._sent == len(self._text):
+            if not self._may_send() or self._sent == len(self._text):
                 return
             text, upto = self._text[self._sent :], len(self._text)
             held = await self._store(text)
             # The turn may have been stopped while Redis answered.
-            if self._ended or self._held or (held is not None and self._must_end(held)):
+            if not self._may_send() or (held is not None and self._must_end(held)):
                 return
             self._flushes += 1
             self._send_customers(text, upto)
@@ -154,8 +165,16 @@ class Fanout:
                 await self._check()
 
     def settle(self) -> None:
-        """The model says nothing more: `tick` ends, and what is left goes with the last `flush`."""
+        """The model says nothing more: `tick` ends, and what is left goes with `finish`."""
         self._settled.set()
+
+    async def finish(self) -> None:
+        """Sends what is left; while a newer message is being stored, waits for whether it takes the turn's place."""
+        await self._free.wait()
+        await self.flush()
+
+    def _may_send(self) -> bool:
+        return self._free.is_set() and not self._ended
 
     async def _settled_within(self, seconds: float) -> bool:
         try:
@@ -171,6 +190,7 @@ class Fanout:
             return
         self._send_watchers(force=True)
         self._ended = True
+        self._free.set()
         kept = self._sent_units if length is None else length
         frame = TurnEnded(handle=self._opened.fence, end=end, conversation=self._conversation, length=kept)
         self._to_both(frame)
@@ -178,15 +198,19 @@ class Fanout:
     # ------------------------------------------------------------ pieces
 
     async def _store(self, text: str) -> Held | None:
-        if self._buffer_in_doubt and not await self._begin_again(self._text[: self._sent]):
-            self._reactions.lost()
-        held = await self._buffer.append(self._conversation, self._opened.fence, text, time.time())
-        if held is not None and held.forgotten:
-            await self._begin_again(self._text[: self._sent] + text)
-        # An append whose answer was lost may be in the buffer or not: the whole text settles it next time.
-        self._buffer_in_doubt = held is None
-        if held is not None and held.mine and not held.forgotten:
-            self._remote_customers, self._remote_watchers = held.remote_customers, held.remote_watchers
+        held = await self._buffer.append(
+            self._conversation, self._opened.fence, self._sent_bytes, text, time.time()
+        )
+        if held is None or not held.mine:
+            return held
+        if held.out_of_step:
+            self._listeners_unknown_until = time.monotonic() + UNKNOWN_LISTENERS_S
+            if not await self._begin_again(self._text[: self._sent] + text):
+                self._reactions.lost()
+            return held
+        unknown = time.monotonic() < self._listeners_unknown_until
+        self._remote_customers = held.remote_customers or unknown
+        self._remote_watchers = held.remote_watchers or unknown
         return held
 
     async def _begin_again(self, text: str) -> bool:
@@ -199,7 +223,7 @@ class Fanout:
         async with self._lock:
             if self._ended:
                 return
-            held = await self._buffer.append(self._conversation, self._opened.fence, "", time.time())
+            held = await self._store("")
             if held is not None:
                 self._must_end(held)
 
@@ -219,6 +243,7 @@ class Fanout:
         self._switchboard.send(Audience.CUSTOMERS, self._conversation, delta, abroad=self._remote_customers)
         self._sent = upto
         self._sent_units += utf16_length(text)
+        self._sent_bytes += len(text.encode())
 
     def _send_watchers(self, *, force: bool = False) -> None:
         due = time.monotonic() - self._watched_at >= WATCH_INTERVAL_S

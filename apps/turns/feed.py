@@ -47,6 +47,8 @@ class Feed:
                 del self._changed[conversation]
                 try:
                     await self._publish(conversation)
+                except selectors.NotFound:
+                    logger.info("conversation %s was deleted before its row was shown", conversation)
                 except DatabaseError:
                     logger.exception("the inbox row of %s could not be read", conversation)
 

@@ -14,6 +14,7 @@ from apps.engine.types import Facts, Order
 from apps.inbox.reach import agent_views, reach
 from apps.stores.database import in_database
 from apps.turns.attendance import Attendance
+from apps.turns.care import Care
 from apps.turns.feed import Feed
 from apps.turns.preload import Preloader
 from apps.turns.questions import StoredAsker
@@ -39,6 +40,7 @@ class Office:
 
     runtime: Runtime
     supervisor: Supervisor
+    care: Care
     attendance: Attendance
     feed: Feed
     residents: Residents
@@ -150,10 +152,14 @@ class Office:
 
     def _look_after(self, snapshot: selectors.Snapshot) -> None:
         """Somebody came: do not wait for the sweep where its process may be gone."""
+        care, spawn = self.care, self.runtime.spawn
         if snapshot.turn:
-            self.runtime.spawn(
-                self.supervisor.adopt_if_dead(snapshot.id, snapshot.turn_process), "adopt on arrival"
-            )
+            spawn(care.adopt_if_dead(snapshot.id, snapshot.turn_process), "adopt on arrival")
+        elif (
+            snapshot.row.last_author == wire.Author.CUSTOMER
+            and snapshot.owner.kind is wire.OwnerKind.ASSISTANT
+        ):
+            spawn(care.answer_if_left(snapshot.id), "answer on arrival")
 
     async def _make_resident(self, snapshot: selectors.Snapshot) -> None:
         """While the customer reads, so that the question finds the conversation in memory."""

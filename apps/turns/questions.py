@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import F, OuterRef, Subquery
 
 from apps.conversations.models import Conversation, Message
 from apps.customers.facts import Asker
+
+# A process that has just stored a message starts its turn itself; what is older than this, nobody may have.
+# Questions older still are answered when somebody comes back to them.
+LEFT_AFTER = timedelta(seconds=4)
+LEFT_BEFORE = timedelta(minutes=5)
+LEFT_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +54,25 @@ def open_question(conversation: str) -> Question | None:
         text=newest.text,
         place=newest.place,
     )
+
+
+def unanswered() -> list[str]:
+    """Conversations of the assistant with a customer's message that no turn has taken up: its process may have died
+    between storing the end of one turn and opening the next. One query.
+    """
+    now = datetime.now(UTC)
+    newest = (
+        Message.objects.filter(conversation=OuterRef("pk")).exclude(state="interrupted").order_by("-place")
+    )
+    rows = Conversation.objects.filter(
+        turn="",
+        owner_kind="assistant",
+        status="open",
+        last_at__lt=now - LEFT_AFTER,
+        last_at__gt=now - LEFT_BEFORE,
+        site__assistant_enabled=True,
+    )
+    left = rows.annotate(
+        said_by=Subquery(newest.values("author")[:1]), said_at=Subquery(newest.values("place")[:1])
+    ).filter(said_by="customer", said_at__gt=F("turn_question"))
+    return list(left.order_by("last_at").values_list("pk", flat=True)[:LEFT_AT_ONCE])

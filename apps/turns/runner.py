@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from apps.accounts.hours import availability
-from apps.accounts.resident import SiteSettings
 from apps.conversations import commands as c
-from apps.customers.facts import Asker, CustomerFacts
+from apps.customers.facts import CustomerFacts
 from apps.engine import turn as engine
 from apps.engine.context import Context
 from apps.engine.events import (
@@ -20,13 +18,12 @@ from apps.engine.events import (
     Failed,
     Finished,
     HandoffRequested,
-    OnModelEvent,
     TurnEvent,
 )
-from apps.engine.types import Assistant, ModelRequest, Passage
+from apps.engine.types import Assistant
 from apps.telemetry import instruments
-from apps.telemetry.waterfall import Waterfall
 from apps.turns.fanout import Fanout, Reactions
+from apps.turns.job import Job, Limits, SiteModel
 from apps.turns.records import Record, keep_record, spent
 from apps.turns.runtime import Runtime
 from apps.turns.sentences import NO_MODEL, sentence
@@ -35,6 +32,9 @@ from apps.wire.protocol import LiveTurn, MessageState, TurnEnd, utf16_length, ut
 logger = logging.getLogger(__name__)
 
 MAX_PARTS = 3
+# A cancellation can be lost in the code below (`asyncio.wait_for` before Python 3.12): it is repeated until it works.
+CANCEL_AGAIN_S = 0.25
+DEADLINE = "deadline"
 
 _STATE = {
     TurnEnd.FINISHED: MessageState.COMPLETE,
@@ -45,32 +45,23 @@ _STATE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A question to answer. `retrieval` has been running since the question was received."""
-
-    conversation: str
-    site: SiteSettings
-    asker: Asker
-    locale: str
-    question: str
-    owner_version: int
-    retrieval: StartedRetrieval
-    waterfall: Waterfall
-
-
 class Runner:
     """One turn in this process, over all its parts. The supervisor holds it; sockets never do."""
 
-    def __init__(self, runtime: Runtime, job: Job, opened: c.OpenedTurn) -> None:
+    def __init__(self, runtime: Runtime, job: Job, opened: c.OpenedTurn, limits: Limits) -> None:
         self._runtime = runtime
         self.job = job
         self.opened = opened
+        self._limits = limits
         self._fanout = self._new_fanout()
         self._thinking: asyncio.Task[None] | None = None
         self._cut: TurnEnd | None = None
+        self._cut_next: TurnEnd | None = None  # came between two parts
         self._painted: int | None = None
         self._closing = False
+        self.left_live = True  # whether the turn is not yet ended in the database
+        self._stage_ends = 0.0  # monotonic
+        self._begin_stage(limits.part_s)
         self._handoff: c.Handoff | None = None
         self._finished: Finished | None = None
         self._failed: Failed | None = None
@@ -92,7 +83,8 @@ class Runner:
 
     def stop(self, painted: int) -> None:
         """The customer pressed stop: no delta follows, the upstream request closes, the text painted is kept."""
-        self._painted = painted
+        if self._cut is None and not self._closing:
+            self._painted = painted
         self._end_early(TurnEnd.STOPPED)
 
     def take_over(self) -> None:
@@ -107,8 +99,19 @@ class Runner:
         """The process goes down: the turn stays live, for another process to adopt with what is buffered."""
         self._end_early(TurnEnd.INTERRUPTED)
 
+    def overdue(self) -> bool:
+        """Whether something hangs that should have ended by itself."""
+        return time.monotonic() > self._stage_ends + 5 * CANCEL_AGAIN_S
+
+    def give_up(self) -> None:
+        """The supervisor lets go of a turn that hangs: its fence makes whatever still runs of it harmless."""
+        self._fanout.end(TurnEnd.INTERRUPTED)
+
     def _end_early(self, end: TurnEnd) -> None:
-        if self._closing or self._cut is not None:
+        if self._cut is not None:
+            return
+        if self._closing:
+            self._cut_next = self._cut_next or end
             return
         self._cut = end
         kept = utf16_length(self._kept_text())
@@ -119,11 +122,15 @@ class Runner:
     # ------------------------------------------------------------ the run
 
     async def run(self) -> None:
-        """Ends with the turn's text stored, or with the turn in another's hands. Never raises but when cancelled."""
+        """Ends with the turn's text stored, or with the turn left live for whoever adopts it. Never raises."""
         instruments.turns_live.inc()
         try:
             while await self._attempt():
                 self._fanout = self._new_fanout()
+        except Exception:
+            # The turn's outer boundary: it is still live in the database, and the sweep takes it up.
+            logger.exception("turn %s broke off", self.opened.turn)
+            self._fanout.end(TurnEnd.INTERRUPTED)
         finally:
             instruments.turns_live.dec()
 
@@ -131,22 +138,35 @@ class Runner:
         """One part. True when another part must be tried."""
         await self._stream()
         self._closing = True
+        self._begin_stage(self._limits.store_s)
         if self._cut is None and self._failed is not None and self._fanout.sent_text:
             return await self._next_part()
         await self._store()
         return False
 
     async def _stream(self) -> None:
+        if self._cut is not None:
+            return
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._fanout.start())
             tasks.create_task(self._fanout.tick())
             self._thinking = tasks.create_task(self._think())
-            if self._cut is not None:
-                self._thinking.cancel()
-            await asyncio.wait([self._thinking])
+            await self._thought(self._thinking)
             self._fanout.settle()
-        if self._cut is None:
-            await self._fanout.flush()
+        await self._fanout.finish()
+
+    async def _thought(self, thinking: asyncio.Task[None]) -> None:
+        """Waits for the model. When the turn is cut or late, it is cancelled until it has ended."""
+        while not thinking.done():
+            if self._cut is None and self._failed is None and time.monotonic() >= self._stage_ends:
+                logger.error("turn %s was still running at its deadline", self.opened.turn)
+                self._failed = Failed(DEADLINE)
+            if self._cut is not None or self._failed is not None:
+                thinking.cancel()
+            await asyncio.wait([thinking], timeout=CANCEL_AGAIN_S)
+
+    def _begin_stage(self, seconds: float) -> None:
+        self._stage_ends = time.monotonic() + seconds
 
     async def _think(self) -> None:
         runtime, job, waterfall = self._runtime, self.job, self.job.waterfall
@@ -154,7 +174,7 @@ class Runner:
             with waterfall.stage("conversation"):
                 context = await runtime.contexts.of(job.conversation, self.opened.place)
             ports = engine.Ports(
-                model=_SiteModel(runtime, job.site, await spent(job.site)),
+                model=SiteModel(runtime, job.site, await spent(job.site)),
                 facts=CustomerFacts(runtime.facts, job.asker),
                 retrieval=job.retrieval,
                 rules=runtime.rules.current(job.site.id),
@@ -206,9 +226,9 @@ class Runner:
 
     async def _next_part(self) -> bool:
         """The model broke off: what was said stays as it is, and a new part tries again."""
-        retry = self.opened.part < MAX_PARTS
+        late = self._failed is not None and self._failed.error == DEADLINE
         try:
-            adopted = await self._runtime.log.append(
+            adopted = await self._stored(
                 c.AdoptTurn(
                     conversation=self.job.conversation,
                     turn=self.opened.turn,
@@ -216,28 +236,33 @@ class Runner:
                     text=self._fanout.sent_text,
                     name=self.job.site.assistant_name,
                     process=self._runtime.process,
-                    retry=retry,
+                    retry=self.opened.part < MAX_PARTS and not late,
                     at=datetime.now(UTC),
                 )
             )
         except c.Refusal:
+            self.left_live = False
             self._fanout.end(TurnEnd.SUPERSEDED, 0)
             return False
         self._fanout.end(TurnEnd.INTERRUPTED)
         await self._record(TurnEnd.INTERRUPTED)
-        if adopted.opened is None:
+        if adopted is None or adopted.opened is None:
+            self.left_live = adopted is None
             return False
         self.opened = adopted.opened
         self._failed, self._finished, self._closing, self._first_token = None, None, False, None
+        self._cut, self._cut_next = self._cut_next, None
+        self._begin_stage(self._limits.part_s)
         return True
 
     async def _store(self) -> None:
         end = self._cut or (TurnEnd.FAILED if self._failed else TurnEnd.FINISHED)
-        if end is TurnEnd.INTERRUPTED:
-            return
-        if end is not TurnEnd.SUPERSEDED:
+        if end not in (TurnEnd.SUPERSEDED, TurnEnd.INTERRUPTED):
             end = await self._finish(end)
         self._fanout.end(end)
+        if end is TurnEnd.INTERRUPTED:
+            return  # still live: whoever adopts it needs the buffer
+        self.left_live = False
         await self._runtime.buffer.end(self.job.conversation, self.opened.fence)
         await self._record(end)
 
@@ -247,7 +272,7 @@ class Runner:
             text = sentence(NO_MODEL, self.job.locale)
         try:
             with self.job.waterfall.stage("store"):
-                stored = await self._runtime.log.append(
+                stored = await self._stored(
                     c.FinishTurn(
                         conversation=self.job.conversation,
                         turn=self.opened.turn,
@@ -263,9 +288,22 @@ class Runner:
                 )
         except c.Refusal:
             return TurnEnd.SUPERSEDED
+        if stored is None:
+            return TurnEnd.INTERRUPTED
         if stored.message is not None and stored.message.state is MessageState.TAKEN_OVER:
             return TurnEnd.TAKEN_OVER
         return end
+
+    async def _stored(self, command: c.FinishTurn | c.AdoptTurn) -> c.Appended | None:
+        """Asks until the database has taken it, since both commands may be repeated; None after the limit."""
+        while True:
+            try:
+                return await self._runtime.log.append(command)
+            except c.LogUnavailable:
+                if time.monotonic() >= self._stage_ends:
+                    logger.exception("the end of turn %s could not be stored", self.opened.turn)
+                    return None
+            await asyncio.sleep(self._limits.store_again_s)
 
     def _kept_text(self) -> str:
         text = self._fanout.sent_text
@@ -294,31 +332,3 @@ class Runner:
             self.job.owner_version,
             Reactions(lost=self.supersede, taken_over=self.take_over, stopped=self.stop),
         )
-
-
-class StartedRetrieval:
-    """A search begun when the question was received, perhaps before its turn existed."""
-
-    def __init__(self, task: asyncio.Task[None], found: list[tuple[Passage, ...]]) -> None:
-        self._task = task
-        self._found = found
-
-    async def passages(self) -> tuple[Passage, ...]:
-        """What was found; nothing when the search failed, which its task has logged."""
-        await asyncio.wait([self._task])
-        return self._found[0] if self._found else ()
-
-    def cancel(self) -> None:
-        self._task.cancel()
-
-
-class _SiteModel:
-    """The engine's model: the line of one site, or the builtin alone once the day's money is spent."""
-
-    def __init__(self, runtime: Runtime, site: SiteSettings, capped: bool) -> None:
-        self._line = runtime.line
-        self._site = site.id
-        self._capped = capped
-
-    async def stream(self, request: ModelRequest, on_event: OnModelEvent) -> None:
-        await self._line.stream(self._site, request, on_event, force_builtin=self._capped)

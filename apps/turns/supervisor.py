@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Set
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from django.db import DatabaseError
-
+from apps.accounts.resident import SiteSettings
 from apps.conversations import commands as c
 from apps.conversations import selectors
 from apps.customers.facts import Asker
@@ -18,18 +21,17 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry.waterfall import Waterfall
-from apps.turns import leases
 from apps.turns.feed import Feed
+from apps.turns.job import Job, Limits, StartedRetrieval
 from apps.turns.questions import Question, open_question
 from apps.turns.residents import Residents
-from apps.turns.runner import MAX_PARTS, Job, Runner, StartedRetrieval
+from apps.turns.runner import Runner
 from apps.turns.runtime import Runtime
 from apps.wire.protocol import EventKind, LiveTurn, OwnerKind
 from apps.wire.publish import Audience
 
 logger = logging.getLogger(__name__)
 
-SWEEP_INTERVAL_S = 2.0
 ABANDON_S = 2.0
 
 
@@ -50,14 +52,15 @@ class Said:
 class Supervisor:
     """Holds the runners. What it does for a conversation is decided by the writer, never by what it remembers."""
 
-    def __init__(self, runtime: Runtime, feed: Feed, residents: Residents) -> None:
+    def __init__(self, runtime: Runtime, feed: Feed, residents: Residents, limits: Limits) -> None:
         self._runtime = runtime
         self._feed = feed
         self._residents = residents
         self._runners: dict[str, Runner] = {}
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], Runner] = {}
+        self._limits = limits
         self._draining = False
-        self._missing: dict[str, float] = {}  # since when a live turn of ours has had no runner
+        self._left: dict[str, str] = {}  # what turns that could not be stored have shown
         runtime.switchboard.on_announcement(self._announced)
 
     # ------------------------------------------------------------ customers
@@ -66,12 +69,18 @@ class Supervisor:
         """Stores the message, then starts or restarts the turn. Raises `Refusal`, `LogUnavailable`.
 
         A turn that has shown nothing yet gives way to the newer message; one that has shown text finishes first.
+        The turn starts with the commit, whatever has become of the caller.
         """
         runtime = self._runtime
         site = runtime.sites.current(said.site)
         retrieval = self._search(said.site, said.text, said.locale)
         live = self._runners.get(said.conversation)
         superseding = live if live is not None and live.hold() else None
+
+        def begin(appended: c.Appended) -> None:
+            if site is not None and appended.opened is not None:
+                self._start(_job(said, site, appended, retrieval), appended.opened)
+
         try:
             with said.received.stage("commit"):
                 appended = await runtime.log.append(
@@ -86,31 +95,17 @@ class Supervisor:
                         process=runtime.process,
                         assistant=site is not None and site.assistant_enabled,
                         supersede=superseding.opened.turn if superseding is not None else "",
-                    )
+                    ),
+                    begin,
                 )
         except BaseException:
             retrieval.cancel()
-            if superseding is not None:
-                superseding.release()
             raise
-        if appended.opened is None or site is None:
-            retrieval.cancel()
+        finally:
             if superseding is not None:
                 superseding.release()
-            return appended
-        if superseding is not None:
-            superseding.supersede()
-        job = Job(
-            conversation=said.conversation,
-            site=site,
-            asker=said.asker,
-            locale=said.locale,
-            question=said.text,
-            owner_version=appended.standing.owner.version,
-            retrieval=retrieval,
-            waterfall=said.received,
-        )
-        self._start(job, appended.opened)
+        if appended.opened is None:
+            retrieval.cancel()
         return appended
 
     async def stop(self, conversation: str, turn: str, painted: int) -> bool:
@@ -172,11 +167,18 @@ class Supervisor:
         runtime.spawn(runtime.buffer.tell_owner(standing.conversation, standing.owner.version), "tell owner")
         if standing.owner.kind is OwnerKind.ASSISTANT:
             if not fresh_turn:
-                runtime.spawn(self._answer_pending(standing.conversation), "answer pending")
+                runtime.spawn(self.answer_pending(standing.conversation), "answer pending")
             return
-        if (runner := self._runners.get(standing.conversation)) is not None:
+        self._cut_older(standing.conversation, standing.owner.version)
+        runtime.switchboard.announce(
+            {"what": "owner", "conversation": standing.conversation, "version": standing.owner.version}
+        )
+
+    def _cut_older(self, conversation: str, owner_version: int) -> None:
+        """Ends a turn that was opened under an earlier owner. One opened since is not meant: news may be late."""
+        runner = self._runners.get(conversation)
+        if runner is not None and runner.job.owner_version < owner_version:
             runner.take_over()
-        runtime.switchboard.announce({"what": "owner", "conversation": standing.conversation})
 
     def _announced(self, announcement: dict[str, Any]) -> None:
         """What another process told. Each has a slower way to be learnt: the flush, or the poll."""
@@ -184,23 +186,27 @@ class Supervisor:
         if what == "residents":
             self._residents.hurry()
             return
-        runner = self._runners.get(announcement.get("conversation", ""))
-        if runner is None:
-            return
+        conversation = announcement.get("conversation", "")
+        runner = self._runners.get(conversation)
         if what == "owner":
-            runner.take_over()
-        elif what == "stop" and runner.opened.turn == announcement.get("turn"):
+            self._cut_older(conversation, int(announcement["version"]))
+        elif what == "stop" and runner is not None and runner.opened.turn == announcement.get("turn"):
             runner.stop(int(announcement["painted"]))
 
     # ------------------------------------------------------------ running
 
     def _start(self, job: Job, opened: c.OpenedTurn) -> None:
-        self._missing.pop(job.conversation, None)
-        runner = Runner(self._runtime, job, opened)
+        self._left.pop(job.conversation, None)
+        if (older := self._runners.get(job.conversation)) is not None:
+            older.supersede()
+        runner = Runner(self._runtime, job, opened, self._limits)
         self._runners[job.conversation] = runner
         task = self._runtime.spawn(self._run(runner), f"turn {opened.turn}")
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._running[task] = runner
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.pop(task, None)
 
     async def _run(self, runner: Runner) -> None:
         conversation = runner.job.conversation
@@ -208,13 +214,20 @@ class Supervisor:
             await runner.run()
         finally:
             runner.job.retrieval.cancel()
-            if self._runners.get(conversation) is runner:
-                del self._runners[conversation]
+            self._forget(runner)
         if conversation not in self._runners:
-            await self._answer_pending(conversation)
+            await self.answer_pending(conversation)
 
-    async def _answer_pending(self, conversation: str) -> None:
-        """Opens a turn where the newest message is a customer's that no turn has taken up."""
+    def _forget(self, runner: Runner) -> None:
+        conversation = runner.job.conversation
+        if self._runners.get(conversation) is not runner:
+            return
+        del self._runners[conversation]
+        if runner.left_live and not self._draining:
+            self._left[conversation] = runner.view().text
+
+    async def answer_pending(self, conversation: str) -> None:
+        """Opens a turn where the newest message is a customer's that no turn has taken up. Raises `LogUnavailable`."""
         if self._draining:
             return
         question = await in_database(open_question, conversation)
@@ -222,21 +235,18 @@ class Supervisor:
             return
         if not site.assistant_enabled:
             return
-        try:
-            appended = await self._runtime.log.append(
-                c.OpenTurn(
-                    conversation=conversation,
-                    turn=new_id(),
-                    process=self._runtime.process,
-                    question=question.place,
-                    at=datetime.now(UTC),
-                )
-            )
-        except c.Refusal:
-            return
-        self._begin(question, appended)
+        command = c.OpenTurn(
+            conversation=conversation,
+            turn=new_id(),
+            process=self._runtime.process,
+            question=question.place,
+            at=datetime.now(UTC),
+        )
+        with suppress(c.Refusal):
+            await self._runtime.log.append(command, partial(self.begin, question))
 
-    def _begin(self, question: Question, appended: c.Appended) -> None:
+    def begin(self, question: Question, appended: c.Appended) -> None:
+        """Runs the turn that this commit has opened, if it has."""
         site = self._runtime.sites.current(question.site)
         if appended.opened is None or site is None:
             return
@@ -260,78 +270,56 @@ class Supervisor:
 
         return StartedRetrieval(self._runtime.spawn(search(), "retrieval"), found)
 
-    # ------------------------------------------------------------ leases and sweeps
+    # ------------------------------------------------------------ for whoever looks after the turns
 
-    async def keep_lease(self) -> None:
-        """Renews the process's lease, for ever. A database that does not answer lets others adopt its turns."""
-        while True:
-            try:
-                await in_database(leases.renew, self._runtime.process)
-            except DatabaseError:
-                logger.exception("the lease of this process was not renewed")
-            await asyncio.sleep(leases.RENEW_INTERVAL_S)
+    @property
+    def draining(self) -> bool:
+        return self._draining
 
-    async def sweep(self) -> None:
-        """Adopts turns whose process is gone, for ever."""
-        while True:
-            try:
-                for conversation, process in await in_database(selectors.live_turns):
-                    await self.adopt_if_dead(conversation, process)
-                self._runtime.contexts.expire()
-            except (DatabaseError, c.LogUnavailable):
-                logger.exception("the sweep for abandoned turns failed")
-            await asyncio.sleep(SWEEP_INTERVAL_S)
+    def runs(self, conversation: str) -> bool:
+        return conversation in self._runners
 
-    async def adopt_if_dead(self, conversation: str, process: str) -> None:
-        """Keeps a dead process's text as one interrupted part and answers again in a new one."""
-        if self._draining or conversation in self._runners:
-            return
-        if process == self._runtime.process:
-            # A turn of ours without a runner: just committed, or left behind by a store that failed.
-            if not self._left_behind(conversation):
-                return
-        elif await in_database(leases.alive, process):
-            return
-        snapshot = await in_database(selectors.unscoped, conversation)
-        if not snapshot.turn or snapshot.turn_process != process or conversation in self._runners:
-            return
-        try:
-            buffered = await self._runtime.buffer.read(conversation)
-        except Unreachable:
-            return
-        text = buffered.text if buffered is not None and buffered.fence == snapshot.fence else ""
-        question = await in_database(open_question, conversation)
-        site = self._runtime.sites.current(snapshot.site)
-        logger.warning("adopting turn %s of process %s", snapshot.turn, process)
-        try:
-            adopted = await self._runtime.log.append(
-                c.AdoptTurn(
-                    conversation=conversation,
-                    turn=snapshot.turn,
-                    fence=snapshot.fence,
-                    text=text,
-                    name=site.assistant_name if site is not None else "",
-                    process=self._runtime.process,
-                    retry=question is not None and snapshot.turn_part < MAX_PARTS,
-                    at=datetime.now(UTC),
-                )
-            )
-        except c.Refusal:
-            return
-        if question is not None:
-            self._begin(question, adopted)
+    def shown(self, conversation: str) -> str:
+        """What a turn of this process that has not been stored had shown, for whoever adopts it; once."""
+        return self._left.pop(conversation, "")
 
-    def _left_behind(self, conversation: str) -> bool:
-        """Whether the conversation was without its runner an interval ago too."""
-        now = asyncio.get_running_loop().time()
-        return now - self._missing.setdefault(conversation, now) >= SWEEP_INTERVAL_S
+    def forget_shown(self, *, but: Set[str]) -> None:
+        """Drops what was shown by turns that others have taken up."""
+        self._left = {conversation: text for conversation, text in self._left.items() if conversation in but}
+
+    def let_go_of_hanging(self) -> None:
+        """Turns that should long have ended are given up: still live in the database, they are adopted next."""
+        for task, runner in tuple(self._running.items()):
+            if not runner.overdue():
+                continue
+            logger.error("turn %s hangs; it is let go of", runner.opened.turn)
+            runner.give_up()
+            self._forget(runner)
+            task.cancel()
 
     async def drain(self, grace_s: float) -> None:
         """Opens no further turn, waits for the running ones, then leaves the rest for another process to adopt."""
         self._draining = True
-        if self._running:
-            await asyncio.wait(set(self._running), timeout=grace_s)
-        for runner in tuple(self._runners.values()):
+        await self._wait_for_turns(grace_s)
+        for runner in self._running.values():
             runner.abandon()
-        if self._running:
-            await asyncio.wait(set(self._running), timeout=ABANDON_S)
+        await self._wait_for_turns(ABANDON_S)
+
+    async def _wait_for_turns(self, seconds: float) -> None:
+        """Those of messages that came in meanwhile too."""
+        until = time.monotonic() + seconds
+        while self._running and (left_s := until - time.monotonic()) > 0:
+            await asyncio.wait(set(self._running), timeout=left_s)
+
+
+def _job(said: Said, site: SiteSettings, appended: c.Appended, retrieval: StartedRetrieval) -> Job:
+    return Job(
+        conversation=said.conversation,
+        site=site,
+        asker=said.asker,
+        locale=said.locale,
+        question=said.text,
+        owner_version=appended.standing.owner.version,
+        retrieval=retrieval,
+        waterfall=said.received,
+    )

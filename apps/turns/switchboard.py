@@ -70,13 +70,8 @@ class Switchboard:
         if sinks:
             return
         self._sinks.pop((audience, key), None)
-        if (audience, key) in self._subscribed:
-            self._subscribed.discard((audience, key))
-            try:
-                async with asyncio.timeout(PUBLISH_DEADLINE_S):
-                    await self._layer.group_discard(group_name(audience, key), self._channel)
-            except Unreachable:
-                instruments.redis_failures.labels("unsubscribe").inc()
+        if self._channel:
+            await self._unsubscribe((audience, key))
 
     def listening(self, audience: Audience) -> list[str]:
         """The keys that sockets of this process listen to."""
@@ -128,6 +123,9 @@ class Switchboard:
                     await self._layer.group_send(group, message)
             except Unreachable:
                 instruments.redis_failures.labels("publish").inc()
+            except Exception:
+                # One message that cannot be written must not silence the process for good.
+                logger.exception("a message to %s could not be published", group)
 
     async def _receive(self) -> None:
         await self._open_channel()
@@ -136,7 +134,11 @@ class Switchboard:
             message = await self._layer.receive(self._channel)
             if message.get("origin") == self.process and message["type"] != "confirm":
                 continue
-            self._dispatch(message)
+            try:
+                self._dispatch(message)
+            except Exception:
+                # Other processes may be newer: what they say must not make this one deaf.
+                logger.exception("a message between processes could not be read")
 
     async def _open_channel(self) -> None:
         while True:
@@ -188,3 +190,13 @@ class Switchboard:
             instruments.redis_failures.labels("subscribe").inc()
         finally:
             del self._confirmations[nonce]
+        if not self._sinks.get(key):
+            await self._unsubscribe(key)  # whoever wanted it has left meanwhile
+
+    async def _unsubscribe(self, key: Key) -> None:
+        self._subscribed.discard(key)
+        try:
+            async with asyncio.timeout(PUBLISH_DEADLINE_S):
+                await self._layer.group_discard(group_name(*key), self._channel)
+        except Unreachable:
+            instruments.redis_failures.labels("unsubscribe").inc()

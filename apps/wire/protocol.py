@@ -669,6 +669,14 @@ _INVISIBLE = dict.fromkeys([
 ])  # fmt: skip
 
 
+def storable(text: str) -> str:
+    """The text without what no database and no encoding takes: what a model says is repaired, never refused."""
+    return text.translate(_UNSTORABLE) if _unstorable(text) else text
+
+
+_UNSTORABLE = {0: None, **dict.fromkeys(range(0xD800, 0xE000), "\ufffd")}
+
+
 def utf16_length(text: str) -> int:
     """Length in UTF-16 code units."""
     return len(text) + sum(character > "\uffff" for character in text)

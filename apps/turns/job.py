@@ -1,0 +1,64 @@
+"""What a runner is given: the question, the search begun for it, the model of its site, and how long it may take."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from apps.accounts.resident import SiteSettings
+from apps.customers.facts import Asker
+from apps.engine.events import OnModelEvent
+from apps.engine.types import ModelRequest, Passage
+from apps.telemetry.waterfall import Waterfall
+from apps.turns.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A question to answer. `retrieval` has been running since the question was received."""
+
+    conversation: str
+    site: SiteSettings
+    asker: Asker
+    locale: str
+    question: str
+    owner_version: int
+    retrieval: StartedRetrieval
+    waterfall: Waterfall
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds. Whatever hangs below, a turn ends: by itself within these, or by the supervisor soon after."""
+
+    part_s: float = 105.0  # one part, its model included, whose own limit is 90 s
+    store_s: float = 60.0  # a database that does not take the end is asked again for this long
+    store_again_s: float = 0.5
+
+
+class StartedRetrieval:
+    """A search begun when the question was received, perhaps before its turn existed."""
+
+    def __init__(self, task: asyncio.Task[None], found: list[tuple[Passage, ...]]) -> None:
+        self._task = task
+        self._found = found
+
+    async def passages(self) -> tuple[Passage, ...]:
+        """What was found; nothing when the search failed, which its task has logged."""
+        await asyncio.wait([self._task])
+        return self._found[0] if self._found else ()
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+
+class SiteModel:
+    """The engine's model: the line of one site, or the builtin alone once the day's money is spent."""
+
+    def __init__(self, runtime: Runtime, site: SiteSettings, capped: bool) -> None:
+        self._line = runtime.line
+        self._site = site.id
+        self._capped = capped
+
+    async def stream(self, request: ModelRequest, on_event: OnModelEvent) -> None:
+        await self._line.stream(self._site, request, on_event, force_builtin=self._capped)

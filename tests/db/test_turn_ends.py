@@ -1,0 +1,381 @@
+"""One process's turns from the inside: each ends in bounded time, whatever hangs, breaks or comes between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from django.db import connection
+
+from apps.conversations import commands as c
+from apps.conversations.models import Conversation, Message
+from apps.conversations.opening import empty_conversation
+from apps.customers.identity import Identified, identify
+from apps.stores.ids import new_id
+from apps.stores.redis import connect
+from apps.telemetry.waterfall import Waterfall
+from apps.turns.buffer import StreamBuffer
+from apps.turns.job import Limits
+from apps.turns.office import Office
+from apps.turns.supervisor import Said
+from apps.turns.switchboard import Switchboard
+from apps.wire.protocol import MessageState, Pong
+from apps.wire.publish import Audience, Encoded
+from chatsvc.owner import ProcessOwner
+from tests.fakes.upstream.faults import Action, Fault, Place, Plan
+from tests.fakes.upstream.handle import Upstream
+from tests.fakes.upstream.script import Text
+from tests.support.breaking import locked_database
+from tests.support.client import Frame, decode
+from tests.support.world import World, made
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
+
+DEADLINE_S = 10.0
+STALLED = Plan(faults=(Fault(action=Action.STALL, place=Place.DATA, keepalive_s=0.05),))
+LONG = " ".join(f"word{n}" for n in range(200))
+
+Owned = Callable[..., Any]
+
+
+class Line:
+    """A customer on one conversation of an office, without a socket between. `frames` is what a socket would get."""
+
+    def __init__(self, office: Office, who: Identified, conversation: str) -> None:
+        self.office = office
+        self.who = who
+        self.conversation = conversation
+        self.frames: list[Frame] = []
+        self._news = asyncio.Event()
+
+    def deliver(self, frame: Encoded) -> None:
+        self.frames.append(decode(frame.text))
+        self._news.set()
+
+    def said(self, text: str, client_id: str | None = None) -> Said:
+        return Said(
+            conversation=self.conversation,
+            site=self.who.site_id,
+            asker=self.who,
+            name="",
+            client_id=client_id or new_id(),
+            text=text,
+            locale="en",
+            received=Waterfall(),
+        )
+
+    async def say(self, text: str, client_id: str | None = None) -> c.Appended:
+        return await self.office.supervisor.customer_message(self.said(text, client_id))
+
+    async def expect(self, kind: str, /, **fields: Any) -> Frame:
+        """The first frame of this type with these values. Raises `TimeoutError` with what came instead."""
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                while True:
+                    for frame in self.frames:
+                        if frame["type"] == kind and all(frame.get(k) == v for k, v in fields.items()):
+                            return frame
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise AssertionError(f"no {kind} {fields}; got {[f['type'] for f in self.frames]}") from None
+
+    def count(self, kind: str) -> int:
+        return sum(frame["type"] == kind for frame in self.frames)
+
+
+@pytest_asyncio.fixture
+async def owned() -> AsyncIterator[Owned]:
+    """Starts a process's owner with the given limits; all are drained in the end."""
+    owners: list[ProcessOwner] = []
+
+    async def start(**limits: float) -> Office:
+        owner = ProcessOwner(Limits(**limits))
+        owners.append(owner)
+        await owner.start()
+        return owner.office
+
+    yield start
+    for owner in owners:
+        await owner.drain(0.1)
+
+
+async def opened(office: Office, world: World) -> Line:
+    """A visitor of this world looks at a new conversation."""
+
+    def arrive() -> tuple[Identified, str]:
+        who = identify(world.visitor(), "")
+        return who, empty_conversation(who.customer_id, "en")
+
+    who, conversation = await asyncio.to_thread(arrive)
+    await office.residents.load()
+    line = Line(office, who, conversation)
+    await office.attendance.join(Audience.CUSTOMERS, conversation, line)
+    return line
+
+
+async def kept(conversation: str) -> list[tuple[str, str, str]]:
+    """(author, state, text) of every message."""
+
+    def read() -> list[tuple[str, str, str]]:
+        rows = Message.objects.filter(conversation_id=conversation).order_by("place")
+        return list(rows.values_list("author", "state", "text"))
+
+    return await asyncio.to_thread(read)
+
+
+def database_url() -> str:
+    settings = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{settings['NAME']}"
+    return f"postgresql://{settings['USER']}@/{settings['NAME']}?host={settings['HOST']}"
+
+
+# ---------------------------------------------------------------- cancellation
+
+
+async def test_a_cancelled_call_to_redis_stays_cancelled() -> None:
+    redis = connect()
+    buffer = StreamBuffer(redis, "process")
+    await buffer.begin("conversation", 1, "turn", 1)
+
+    async def ask_for_ever() -> None:
+        while True:
+            await buffer.append("conversation", 1, 0, "", 0.0)
+
+    late = 0
+    for steps in range(400):
+        asking = asyncio.create_task(ask_for_ever())
+        for _ in range(steps % 60):
+            await asyncio.sleep(0)
+        asking.cancel()
+        _, pending = await asyncio.wait([asking], timeout=0.5)
+        late += len(pending)
+        while not asking.done():
+            asking.cancel()
+            await asyncio.sleep(0)
+    await redis.aclose()
+    assert late == 0
+
+
+# ---------------------------------------------------------------- deadlines
+
+
+async def test_a_turn_that_hangs_is_ended_at_its_deadline(owned: Owned, plain_upstream: Upstream) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(STALLED)
+    line = await opened(await owned(part_s=0.3), world)
+    await line.say("Hello?")
+    await line.expect("turn.ended", end="failed")
+    await plain_upstream.until("requests_open", 0, exactly=True)
+    [_, answer] = await kept(line.conversation)
+    assert answer[:2] == ("assistant", "complete")
+    assert "can't answer" in answer[2]
+
+
+async def test_a_text_that_stands_still_at_its_deadline_is_kept_and_not_tried_again(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    stalled = Fault(action=Action.STALL, place=Place.STREAM, after_tokens=3, keepalive_s=0.05)
+    plain_upstream.always(Plan(script=Text(LONG), faults=(stalled,)))
+    line = await opened(await owned(part_s=1.0), world)
+    await line.say("Hello?")
+    await line.expect("turn.ended", end="interrupted")
+    [_, answer] = await kept(line.conversation)
+    assert answer[:2] == ("assistant", "interrupted")
+    assert LONG.startswith(answer[2])
+    row = await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)
+    assert (row.turn, line.count("turn.started")) == ("", 1)
+
+
+async def test_an_end_that_the_database_does_not_take_is_told_and_stored_once_it_does(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text("Here."), faults=STALLED.faults))
+    line = await opened(await owned(store_s=0.2), world)
+    await line.say("Hello?")
+    await plain_upstream.until("stalled", 1)
+    with locked_database(database_url()):
+        await asyncio.to_thread(plain_upstream.release)
+        await line.expect("turn.ended", end="interrupted")
+    await line.expect("event", kind="message", seq=3)
+    assert await kept(line.conversation) == [
+        ("customer", "complete", "Hello?"),
+        ("assistant", "complete", "Here."),
+    ]
+    assert (await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)).turn == ""
+
+
+# ---------------------------------------------------------------- races
+
+
+async def test_an_answer_that_ends_while_a_newer_message_is_refused_is_kept(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text("Here."), faults=STALLED.faults))
+    line = await opened(await owned(), world)
+    await line.say("Hello?", "same")
+    await plain_upstream.until("stalled", 1)
+    with locked_database(database_url()):
+        repeated = asyncio.create_task(line.say("Something else", "same"))
+        await asyncio.sleep(0)  # the message is on its way to the database
+        await asyncio.to_thread(plain_upstream.release)
+        await plain_upstream.until("requests_open", 0, exactly=True)
+    with pytest.raises(c.Refusal):
+        await repeated
+    await line.expect("turn.ended", end="finished")
+    assert await kept(line.conversation) == [
+        ("customer", "complete", "Hello?"),
+        ("assistant", "complete", "Here."),
+    ]
+
+
+async def test_news_of_an_earlier_owner_does_not_cut_a_newer_turn(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text("Here."), faults=STALLED.faults))
+    office = await owned()
+    line = await opened(office, world)
+    other = Switchboard("other")
+    speaking = [asyncio.create_task(task()) for name, task in other.tasks() if name == "publish"]
+    row = await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)
+    await line.say("Hello?")
+    await plain_upstream.until("stalled", 1)
+    for what in (
+        {"what": "owner", "conversation": line.conversation, "version": row.owner_version},
+        {"what": "stop", "conversation": line.conversation, "turn": "none", "painted": 0},
+    ):
+        other.announce(what)
+    await heard(other, office)
+    await asyncio.to_thread(plain_upstream.release)
+    await line.expect("turn.ended", end="finished")
+    for task in speaking:
+        task.cancel()
+    assert (await kept(line.conversation))[1][2] == "Here."
+
+
+async def heard(speaker: Switchboard, office: Office) -> None:
+    """Returns when the office's process has got everything the speaker has said so far."""
+
+    class Ear:
+        def __init__(self) -> None:
+            self.heard = asyncio.Event()
+
+        def deliver(self, frame: Encoded) -> None:
+            self.heard.set()
+
+    ear = Ear()
+    await office.runtime.switchboard.join(Audience.INBOX, "nobody", ear)
+    speaker.send(Audience.INBOX, "nobody", Pong())
+    async with asyncio.timeout(DEADLINE_S):
+        await ear.heard.wait()
+
+
+async def test_a_takeover_in_the_commit_that_opens_a_turn_cuts_it(
+    owned: Owned, plain_upstream: Upstream, settings: Any
+) -> None:
+    settings.REDIS_URL = "unix:///nonexistent/redis.sock"  # no flush may learn it from there
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=50))
+    office = await owned()
+    line = await opened(office, world)
+    agent = await asyncio.to_thread(agent_of, world)
+    take = c.Take(
+        conversation=line.conversation,
+        workspace=world.workspace.pk,
+        agent=agent,
+        name="Kim",
+        at=datetime.now(UTC),
+    )
+    saying = asyncio.create_task(line.say("Hello?"))
+    taking = asyncio.create_task(office.runtime.log.append(take))
+    await asyncio.gather(saying, taking)
+    await line.expect("turn.ended", end="taken_over")
+    await plain_upstream.until("requests_open", 0, exactly=True)
+    assert line.count("delta") == 0
+    assert [row[0] for row in await kept(line.conversation)] == ["customer"]
+
+
+def agent_of(world: World) -> str:
+    world.agent("Kim")
+    agent = world.workspace.agents.get()
+    return str(agent.pk)
+
+
+# ---------------------------------------------------------------- what was left behind
+
+
+async def test_a_question_that_no_process_has_taken_up_is_answered(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text("At last.")))
+    office = await owned()
+    line = await opened(office, world)
+    log, conversation = office.runtime.log, line.conversation
+
+    def said(text: str) -> c.CustomerMessage:
+        return c.CustomerMessage(
+            conversation=conversation,
+            customer=line.who.customer_id,
+            name="",
+            client_id=new_id(),
+            text=text,
+            at=datetime.now(UTC) - timedelta(seconds=30),
+            turn=new_id(),
+            process="gone",
+            assistant=True,
+        )
+
+    # As a process leaves it that is killed between the end of a turn and the next: a second question, and no turn.
+    first = await log.append(said("First?"))
+    await log.append(said("Second?"))
+    assert first.opened is not None
+    await log.append(
+        c.FinishTurn(
+            conversation=conversation,
+            turn=first.opened.turn,
+            fence=first.opened.fence,
+            part=1,
+            text="To the first.",
+            state=MessageState.COMPLETE,
+            name="",
+            at=datetime.now(UTC) - timedelta(seconds=20),
+        )
+    )
+    await line.expect("turn.ended", end="finished")
+    assert [row[2] for row in await kept(conversation)] == ["First?", "To the first.", "Second?", "At last."]
+
+
+async def test_a_conversation_deleted_in_between_stops_neither_sweep_nor_feed(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text("Yes.")))
+    office = await owned()
+    await office.care.adopt_if_dead("no-such", "gone")
+    office.feed.changed("no-such")
+    line = await opened(office, world)
+    inbox = Line(office, line.who, line.conversation)
+    await office.runtime.switchboard.join(Audience.INBOX, world.workspace.pk, inbox)
+    await line.say("Do you sell lamps?")
+    await inbox.expect("inbox.row")
+
+
+async def test_a_model_that_says_what_cannot_be_stored_is_repaired(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text("One\x00two\x00")))
+    line = await opened(await owned(), world)
+    await line.say("Hello?")
+    await line.expect("turn.ended", end="finished")
+    assert (await kept(line.conversation))[1][2] == "Onetwo"

@@ -1,0 +1,64 @@
+"""Ways to break what processes under test stand on: a Redis of one's own to kill, and a lock on the whole database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+from chatsvc.embedded.redis_server import answers, find_redis, redis_command
+from tests.support.processes import RunningProcess
+
+
+class Redis(RunningProcess):
+    """A Redis of a test's own, ready. `url` stays the same over restarts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._socket = folder / "breakable.sock"
+        self.url = f"unix://{self._socket}"
+        command = redis_command(find_redis(), folder, self._socket)
+        super().__init__(list(command), {}, folder / "breakable-redis.log")
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        self.wait_until(lambda: answers(self._socket))
+
+    def lose_everything(self) -> None:
+        """kill -9, and a start with no data."""
+        self.kill()
+        shutil.rmtree(self._folder / "appendonlydir")
+        self.start()
+        self.wait_ready()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """It takes connections and commands and answers none; afterwards it goes on with all of them."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def locked_database(url: str) -> Iterator[None]:
+    """Somebody outside holds a lock that no write passes; on PostgreSQL no read of conversations either."""
+    if url.startswith("postgres"):
+        with psycopg.connect(url) as connection:
+            connection.execute("LOCK TABLE conversations_conversation IN ACCESS EXCLUSIVE MODE")
+            yield
+        return
+    file = sqlite3.connect(urlsplit(url).path[1:], isolation_level=None, check_same_thread=False)
+    try:
+        file.execute("BEGIN EXCLUSIVE")
+        yield
+    finally:
+        file.close()
