@@ -10,6 +10,7 @@ from rcssmin import cssmin
 from rjsmin import jsmin
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
+HASH_LENGTH: Final = 8
 _OURS: Final = ("js/wire/", "js/widget/", "js/dashboard/", "js/demo/", "css/")
 _MINIFIERS: Final[dict[str, Callable[[str], str]]] = {".js": jsmin, ".css": cssmin}
 
@@ -20,6 +21,11 @@ class ModuleManifestStorage(CompressedManifestStaticFilesStorage):  # type: igno
     support_js_module_import_aggregation = True
     # A pass settles one level of imports; Django's five are too few for our modules. A cycle still fails.
     max_post_process_passes = 20
+
+    def file_hash(self, name: str, content: Any = None) -> str | None:
+        """Two thirds of Django's: every import of a module carries one, and they do not compress."""
+        digest: str | None = super().file_hash(name, content)
+        return digest and digest[:HASH_LENGTH]
 
     def post_process(
         self, paths: dict[str, Any], dry_run: bool = False, **options: Any

@@ -176,7 +176,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "chatsvc.static.ModuleManifestStorage"},
 }
-WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+\.[0-9a-f]{12}\..+$"
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+\.[0-9a-f]{8}\..+$"
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
