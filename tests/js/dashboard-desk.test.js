@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { decode } from "../../static/js/dashboard/frames.js";
 import { Desk } from "../../static/js/dashboard/desk.js";
 import { threadLines } from "../../static/js/dashboard/lines.js";
 import { Preferences } from "../../static/js/dashboard/preferences.js";
@@ -108,6 +109,7 @@ async function opened(t, fields = {}) {
   const line = new Connection({
     url: "ws://here",
     hello: () => ({ type: "hello" }),
+    decode,
     socketClass: /** @type {any} */ (server.socketClass),
   });
   let id = 0;

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { countRows, emptyInbox, newlyQueued, reduceInbox, visibleRows } from "../../static/js/dashboard/inbox.js";
 import { countUnread, parseUnread, unreadOf } from "../../static/js/dashboard/unread.js";
 import { age, clock, waitLevel } from "../../static/js/dashboard/waiting.js";
-import { decode } from "../../static/js/wire/frames.js";
+import { decode } from "../../static/js/dashboard/frames.js";
 
 /** @typedef {import("../../static/js/wire/frames.js").ServerFrame} ServerFrame */
 

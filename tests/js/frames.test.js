@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { TABLE, decode } from "../../static/js/wire/frames.js";
+import { TABLE, decode } from "../../static/js/dashboard/frames.js";
 
 const folder = new URL("../frames/", import.meta.url);
 const files = readdirSync(folder).filter((name) => name.endsWith(".json"));

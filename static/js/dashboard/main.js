@@ -9,6 +9,7 @@ import { ContextPane } from "./context-pane.js";
 import { ConversationView } from "./conversation-view.js";
 import { Desk } from "./desk.js";
 import { DeskBar } from "./desk-bar.js";
+import { decode } from "./frames.js";
 import { InboxList } from "./inbox-list.js";
 import { MessageThread } from "./message-thread.js";
 import { Preferences } from "./preferences.js";
@@ -45,7 +46,7 @@ const toasts = /** @type {ToastStack} */ (document.querySelector("toast-stack"))
 const region = /** @type {HTMLElement} */ (document.querySelector("#announcer"));
 
 const socketUrl = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/agent`;
-const line = new Connection({ url: socketUrl, hello: () => ({ type: "hello", locale }) });
+const line = new Connection({ url: socketUrl, hello: () => ({ type: "hello", locale }), decode });
 const preferences = new Preferences(agent);
 const desk = new Desk(line, preferences);
 const announcer = new Announcer(words, preferences, region, (id) => desk.open(id));

@@ -1,7 +1,7 @@
 // @ts-check
 // One socket that comes back: hello first, heartbeat, back-off, close codes obeyed. Network only, no DOM.
 
-import { SUBPROTOCOLS, decode } from "./frames.js";
+import { SUBPROTOCOLS, decode as decodeShared } from "./frames.js";
 
 /** @typedef {import("./frames.js").ServerFrame} ServerFrame */
 /** @typedef {{type: string} & Record<string, unknown>} ClientFrame */
@@ -58,6 +58,7 @@ export function afterClose(code, attempt, chance, refreshed) {
 export class Connection extends EventTarget {
   #url;
   #hello;
+  #decode;
   #socketClass;
   #random;
   /** The attempt or connection of now; older ones are ignored. @type {{socket: WebSocket | null} | null} */
@@ -81,13 +82,15 @@ export class Connection extends EventTarget {
    * @param {string} options.url
    * @param {(fresh: boolean) => ClientFrame | Promise<ClientFrame>} options.hello  the first frame of each
    *   connection, with the fields to resume from; `fresh` asks for a new token. A rejection counts as a failed attempt.
+   * @param {import("./frames.js").Decode} [options.decode]
    * @param {typeof WebSocket} [options.socketClass]
    * @param {() => number} [options.random]
    */
-  constructor({ url, hello, socketClass = globalThis.WebSocket, random = Math.random }) {
+  constructor({ url, hello, decode = decodeShared, socketClass = globalThis.WebSocket, random = Math.random }) {
     super();
     this.#url = url;
     this.#hello = hello;
+    this.#decode = decode;
     this.#socketClass = socketClass;
     this.#random = random;
   }
@@ -166,7 +169,7 @@ export class Connection extends EventTarget {
   #receive(line, data) {
     if (line !== this.#line) return;
     this.#missed = 0;
-    const frame = decode(data);
+    const frame = this.#decode(data);
     if (frame === null) return;
     if (this.#state !== "open" && frame.type !== "refused") this.#welcomed(frame);
     if (line !== this.#line) return;

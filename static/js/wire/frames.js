@@ -1,6 +1,6 @@
 // @ts-check
 // The mirror of apps/wire/protocol.py: what every server frame holds. No DOM, no network.
-// tests/frames/*.json are read by both sides, so the two cannot drift apart.
+// tests/frames/*.json are read by both sides, so the two cannot drift apart. Shapes only agents get: dashboard/frames.js.
 
 import { decode as decodeMsgpack } from "./msgpack.js";
 
@@ -161,8 +161,10 @@ export const TEXT_LIMIT = 8000;
 // [name, default], or [name, default, shape of its value or of its items]. No default: always sent.
 /** @typedef {string | [string, unknown, Shape?]} Field */
 /** @typedef {readonly Field[]} Shape */
+/** Code → type and shape. Numbers are never reused. @typedef {ReadonlyMap<number, readonly [string, Shape]>} Table */
+/** @typedef {(data: string | ArrayBuffer | Uint8Array) => ServerFrame | null} Decode */
 
-const NEEDED = Symbol("always sent");
+export const NEEDED = Symbol("always sent");
 
 /** @type {Shape} */
 const source = ["title", ["url", ""]];
@@ -172,46 +174,25 @@ const message = [
   ["part", null], ["sources", [], source],
 ];
 /** @type {Shape} */
-const owner = ["kind", ["name", ""], ["agent", null], ["reason", ""], ["team", null], ["version", 0]];
+export const owner = ["kind", ["name", ""], ["agent", null], ["reason", ""], ["team", null], ["version", 0]];
 /** @type {Shape} */
-const live = ["turn", "part", "handle", "place", ["text", ""], ["activity", ""], ["subject", ""]];
+export const live = ["turn", "part", "handle", "place", ["text", ""], ["activity", ""], ["subject", ""]];
 /** @type {Shape} */
-const summary = ["id", "status", "last_line", "at", ["owner", NEEDED, owner]];
+export const summary = ["id", "status", "last_line", "at", ["owner", NEEDED, owner]];
 /** @type {Shape} */
 const availability = ["online", ["opens_at", null], ["hours", []], ["timezone", "UTC"]];
-/** @type {Shape} */
-const order = [
-  "number", "status", "placed_on", ["items", []], ["total", ""], ["carrier", ""], ["tracking", ""], ["eta", ""],
-];
-/** @type {Shape} */
-const panel = [
-  "customer", "name", "verified", ["email", ""], ["attributes", {}], ["orders", [], order], ["earlier", [], summary],
-  ["facts_state", "none"],
-];
-/** @type {Shape} */
-const row = [
-  "conversation", "seq", "customer", "verified", "status", ["owner", NEEDED, owner], "last_line", "last_author", "at",
-  "locale", "site", ["waiting_since", null],
-];
-/** @type {Shape} */
-const agent = ["id", "name", "online", ["teams", []]];
-/** @type {Shape} */
-const stage = ["name", "start_ms", "ms", ["note", ""]];
 /** @type {Shape} */
 const event = [
   "conversation", "seq", "kind", "at", ["message", null, message], ["owner", null, owner], ["status", null],
   ["turn", null], ["part", null],
 ];
 /** @type {Shape} */
-const page = [
+export const page = [
   "conversation", "epoch", "upto", ["events", NEEDED, [["type", "event"], ...event]],
   ["earlier", false], ["after", null],
 ];
 
-/**
- * Code → type and shape. Numbers are never reused.
- * @type {ReadonlyMap<number, readonly [string, Shape]>}
- */
+/** What a customer's socket brings; an agent's brings more. @type {Table} */
 export const TABLE = new Map([
   [1, ["event", event]],
   [2, ["delta", ["handle", "offset", "text", ["conversation", null]]]],
@@ -230,45 +211,37 @@ export const TABLE = new Map([
   ]]],
   [12, ["history", [["page", NEEDED, page], ["after", null], ["before", null], ["live", null, live]]]],
   [13, ["conversations", [["items", NEEDED, summary]]]],
-  [14, ["inbox", [
-    ["me", NEEDED, agent], ["rows", NEEDED, row], ["agents", NEEDED, agent], "heartbeat_s", "now", ["revision", 0],
-  ]]],
-  [15, ["inbox.row", [["row", NEEDED, row]]]],
-  [16, ["watching", [
-    ["row", NEEDED, row], ["page", NEEDED, page], ["panel", NEEDED, panel], ["live", null, live],
-    ["stages", [], stage], ["marks", {}],
-  ]]],
-  [17, ["waterfall", ["conversation", "turn", ["stages", NEEDED, stage], ["marks", {}]]]],
-  [18, ["presence", [["agents", NEEDED, agent]]]],
-  [19, ["panel", ["conversation", ["panel", NEEDED, panel]]]],
 ]);
 
-const SHAPES = new Map([...TABLE.values()]);
-
 /**
- * What came over the socket as a frame with every field present; null for a frame of a later version.
- * @param {string | ArrayBuffer | Uint8Array} data  text is JSON, binary is MessagePack
- * @returns {ServerFrame | null}
- * @throws {Error} where the data is neither
+ * Reads frames of this table: what came over the socket with every field present; null for a frame it does not know.
+ * Text is JSON, binary is MessagePack; data that is neither throws.
+ * @param {Table} table
+ * @returns {Decode}
  */
-export function decode(data) {
-  if (typeof data === "string") return fromObject(JSON.parse(data));
-  const values = /** @type {unknown[]} */ (decodeMsgpack(data));
-  const known = TABLE.get(/** @type {number} */ (values[0]));
-  if (!known) return null;
-  /** @type {Record<string, unknown>} */
-  const frame = {};
-  known[1].forEach((field, index) => {
-    frame[typeof field === "string" ? field : field[0]] = values[index + 1];
-  });
-  return /** @type {ServerFrame} */ (complete(frame, known[1], known[0]));
+export function decoder(table) {
+  const shapes = new Map(table.values());
+  return (data) => {
+    if (typeof data === "string") {
+      const frame = JSON.parse(data);
+      return framed(frame.type, shapes.get(frame.type), frame);
+    }
+    const [code, ...values] = /** @type {unknown[]} */ (decodeMsgpack(data));
+    const [type, shape] = table.get(/** @type {number} */ (code)) ?? [""];
+    return framed(type, shape, Object.fromEntries((shape ?? []).map((field, index) => [nameOf(field), values[index]])));
+  };
 }
 
-/** @param {Record<string, unknown>} frame @returns {ServerFrame | null} */
-function fromObject(frame) {
-  const type = /** @type {string} */ (frame.type);
-  const shape = SHAPES.get(type);
-  return shape ? /** @type {ServerFrame} */ (complete(frame, shape, type)) : null;
+export const decode = decoder(TABLE);
+
+/** @param {string} type @param {Shape | undefined} shape @param {Record<string, unknown>} given @returns {ServerFrame | null} */
+function framed(type, shape, given) {
+  return shape ? /** @type {ServerFrame} */ (complete(given, shape, type)) : null;
+}
+
+/** @param {Field} field */
+function nameOf(field) {
+  return typeof field === "string" ? field : field[0];
 }
 
 /**
