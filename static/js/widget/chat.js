@@ -4,8 +4,7 @@
 import { CatchUp } from "../wire/catchup.js";
 import { Connection } from "../wire/connection.js";
 import * as timeline from "../wire/timeline.js";
-import { Outbox } from "./outbox.js";
-import { Requests } from "./requests.js";
+import { Outbox, Requests } from "./outbox.js";
 
 /** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
 /** @typedef {import("../wire/frames.js").WelcomeFrame} WelcomeFrame */

@@ -1,5 +1,5 @@
 // @ts-check
-// Texts that the server has not acknowledged yet. They survive a reload and are sent again by the same id. No DOM.
+// What the server has not answered yet, sent again by the same id: texts, which survive a reload, and requests. No DOM.
 
 /** @typedef {import("./storage.js").Keep} Keep */
 /**
@@ -7,6 +7,8 @@
  * @typedef {{id: string, text: string, at: number, who: string, customer: string | null, conversation: string | null,
  *   error: string | null}} Letter
  */
+/** @typedef {{type: string} & Record<string, unknown>} Fields */
+/** @typedef {Fields & {id: string, conversation: string | null}} Asked */
 
 const KEY = "outbox";
 const LIMIT = 100;
@@ -63,5 +65,48 @@ export class Outbox {
   /** @param {Letter[]} letters */
   #store(letters) {
     this.#keep.write(KEY, letters.length === 0 ? null : letters);
+  }
+}
+
+/** What a customer asked for besides texts. */
+export class Requests {
+  /** @type {Map<string, Asked>} */
+  #open = new Map();
+  #send;
+
+  /** @param {(frame: Fields) => boolean} send */
+  constructor(send) {
+    this.#send = send;
+  }
+
+  /** @param {Fields} fields @param {string | null} conversation  null before a first welcome: delivered after it */
+  add(fields, conversation) {
+    const asked = { ...fields, id: crypto.randomUUID(), conversation };
+    this.#open.set(asked.id, asked);
+    if (conversation !== null) this.#send(asked);
+  }
+
+  /** Sends (again) what has no answer; what belongs to no conversation yet goes to this one. @param {string} conversation */
+  deliver(conversation) {
+    for (const asked of this.#open.values()) {
+      asked.conversation ??= conversation;
+      this.#send(asked);
+    }
+  }
+
+  /** @param {string} id @returns {string | null} the type of the request that this answers */
+  answered(id) {
+    const asked = this.#open.get(id);
+    this.#open.delete(id);
+    return asked?.type ?? null;
+  }
+
+  /** @param {string} type */
+  waitsFor(type) {
+    return [...this.#open.values()].some((asked) => asked.type === type);
+  }
+
+  clear() {
+    this.#open.clear();
   }
 }
