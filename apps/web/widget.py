@@ -49,6 +49,8 @@ MODULES: Final = (
     "js/wire/frames.js",
     "js/wire/icons.js",
     "js/wire/live.js",
+    "js/wire/markdown-blocks.js",
+    "js/wire/markdown-inlines.js",
     "js/wire/markdown.js",
     "js/wire/msgpack.js",
     "js/wire/timeline.js",

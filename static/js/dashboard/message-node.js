@@ -2,7 +2,8 @@
 /** One message: the customer's, a colleague's, the assistant's (live or stored), or ours on its way. */
 
 import { icon } from "./icons.js";
-import { safeHref, show } from "../wire/markdown.js";
+import { safeHref } from "../wire/markdown-inlines.js";
+import { show } from "../wire/markdown.js";
 import { button, emit, h, setText } from "./dom.js";
 import { nameOf } from "./view.js";
 
