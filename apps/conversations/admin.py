@@ -11,11 +11,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from apps.accounts.staff import ReadOnlyAdmin, is_superuser
+from apps.conversations.markup import to_html
 from apps.conversations.models import Conversation, Message, OutboxItem
 
 TRANSCRIPT_LIMIT: Final = 500
@@ -63,10 +65,15 @@ class ConversationAdmin(ReadOnlyAdmin):
     ) -> TemplateResponse:
         """Adds the newest messages, oldest of them first. One query."""
         newest = list(context["original"].messages.order_by("-place")[: TRANSCRIPT_LIMIT + 1])
-        context["transcript"] = newest[TRANSCRIPT_LIMIT - 1 :: -1]
+        context["transcript"] = [(message, _shown(message)) for message in newest[TRANSCRIPT_LIMIT - 1 :: -1]]
         context["transcript_cut"] = len(newest) > TRANSCRIPT_LIMIT
         response: TemplateResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
+
+
+def _shown(message: Message) -> SafeString | None:
+    """As the customer sees it; a customer's own words are only text."""
+    return None if message.author == "customer" else to_html(message.text)
 
 
 @admin.register(Message)

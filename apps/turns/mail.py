@@ -7,8 +7,10 @@ import time
 from typing import Any
 
 from django.conf import settings
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMultiAlternatives
+from django.template.loader import render_to_string
 
+from apps.conversations.markup import to_html
 from apps.conversations.models import Message, OutboxItem
 from apps.conversations.outbox import Undeliverable
 from apps.stores.redis import Unreachable, connect_blocking
@@ -18,7 +20,7 @@ from apps.wire.publish import Audience
 
 
 def mail_reply(item: OutboxItem) -> None:
-    """Sends the message unless the customer has the conversation open. Raises `Undeliverable`.
+    """Sends the message, as text and as HTML, unless the customer has the conversation open. Raises `Undeliverable`.
 
     The outbox id is the Message-ID, so that a repeated delivery shows once.
     """
@@ -27,13 +29,21 @@ def mail_reply(item: OutboxItem) -> None:
         return
     conversation = message.conversation
     site = {"site": conversation.site.name}
-    mail = EmailMessage(
+    footer = sentence(REPLY_FOOTER, conversation.locale).format(**site)
+    mail = EmailMultiAlternatives(
         subject=sentence(REPLY_SUBJECT, conversation.locale).format(**site),
-        body=f"{message.text}\n\n{message.author_name}\n{sentence(REPLY_FOOTER, conversation.locale).format(**site)}",
+        body=f"{message.text}\n\n{message.author_name}\n{footer}",
         from_email=settings.DEFAULT_FROM_EMAIL,
         to=[conversation.contact_email],
         headers={"Message-ID": f"<{item.pk}@chatsvc>"},
     )
+    shown = {
+        "text": to_html(message.text),
+        "message": message,
+        "locale": conversation.locale,
+        "footer": footer,
+    }
+    mail.attach_alternative(render_to_string("mail/reply.html", shown), "text/html")
     try:
         mail.send()
     except (smtplib.SMTPException, OSError) as error:

@@ -12,9 +12,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.accounts.models import Agent, Site, Team
-from apps.conversations.models import OutboxItem
+from apps.conversations.models import Message, OutboxItem
 from apps.customers.models import Customer, ProfileSource
 from tests.db.admin_world import MODEL_KEY, PASSWORD, SHOP_KEY, Corner, logged_in, outbox_item
 
@@ -275,6 +276,20 @@ def test_a_transcript_reads_as_text_and_offers_no_editing(boss: Client, ours: Co
     assert boss.post(page(ours.message), {"text": "x"}).status_code == 403
     ours.conversation.refresh_from_db()
     assert ours.conversation.status == "open"
+
+
+def test_a_transcript_shows_answers_as_the_customer_saw_them(boss: Client, ours: Corner) -> None:
+    for author in ("customer", "assistant"):
+        Message.objects.create(
+            conversation=ours.conversation,
+            place=90 + len(author),
+            author=author,
+            text="It is **blue**.",
+            created_at=timezone.now(),
+        )
+    body = boss.get(page(ours.conversation)).content.decode()
+    assert '<p class="cs-message-text">It is **blue**.</p>' in body
+    assert '<div class="cs-message-markup"><p>It is <strong>blue</strong>.</p></div>' in body
 
 
 def test_a_superuser_retries_an_outbox_item(superuser: Client) -> None:

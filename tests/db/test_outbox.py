@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.mail import EmailMultiAlternatives
 from redis import Redis
 
 from apps.accounts.models import Site, Workspace
@@ -64,6 +65,25 @@ def test_a_reply_is_mailed_once_in_the_customers_language(reply: Message) -> Non
     assert (sent.to, sent.subject) == (["mia@example.com"], "Lantern 的回复")
     assert sent.body.startswith("您的灯已寄出。\n\nKim\n")
     assert sent.extra_headers["Message-ID"] == f"<{item.pk}@chatsvc>"
+
+
+def test_a_mailed_reply_reads_as_text_and_as_safe_html(reply: Message) -> None:
+    reply.text = "See **[the policy](https://a.example)**.\n\n<script>alert(1)</script>"
+    reply.author_name = "<b>Kim</b>"
+    reply.save()
+    due(reply)
+    outbox.sweep()
+    [sent] = mail.outbox
+    assert isinstance(sent, EmailMultiAlternatives)
+    [(content, kind)] = sent.alternatives
+    html = str(content)
+    assert kind == "text/html"
+    assert sent.body.startswith(reply.text)
+    assert '<p>See <strong><a href="https://a.example"' in html
+    assert "&lt;script&gt;alert(1)" in html
+    assert "<script" not in html
+    assert "&lt;b&gt;Kim" in html
+    assert 'lang="zh-CN"' in html
 
 
 def test_nothing_is_mailed_to_a_customer_who_reads_along(reply: Message, redis: Redis) -> None:
