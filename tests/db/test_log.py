@@ -277,8 +277,8 @@ async def test_a_listener_that_fails_keeps_no_acknowledgement_back(world: World)
 
     log = Log(fails)
     log.open()
-    one, two = await asyncio.to_thread(lambda: (world.conversation(), world.conversation()))
-    commands = [await asyncio.to_thread(world.says, conversation, "a") for conversation in (one, two)]
+    one, two = await in_database(lambda: (world.conversation(), world.conversation()))
+    commands = [await in_database(world.says, conversation, "a") for conversation in (one, two)]
     async with asyncio.timeout(10):
         appended = await asyncio.gather(*(log.append(command, fails) for command in commands))
     await log.close()
@@ -289,8 +289,8 @@ async def test_what_follows_from_a_commit_comes_before_later_commits_are_told(wo
     told: list[str] = []
     log = Log(lambda appended: told.append(f"committed {appended.seq}"))
     log.open()
-    conversation = await asyncio.to_thread(world.conversation)
-    commands = [await asyncio.to_thread(world.says, conversation, name, assistant=False) for name in "ab"]
+    conversation = await in_database(world.conversation)
+    commands = [await in_database(world.says, conversation, name, assistant=False) for name in "ab"]
     await asyncio.gather(
         *(log.append(command, lambda appended: told.append(f"then {appended.seq}")) for command in commands)
     )
@@ -299,8 +299,8 @@ async def test_what_follows_from_a_commit_comes_before_later_commits_are_told(wo
 
 
 async def test_a_command_that_cannot_be_stored_takes_no_other_with_it(world: World) -> None:
-    conversation = await asyncio.to_thread(world.conversation)
-    good, bad = [await asyncio.to_thread(world.says, conversation, name, text=name) for name in "ab"]
+    conversation = await in_database(world.conversation)
+    good, bad = [await in_database(world.says, conversation, name, text=name) for name in "ab"]
     bad = replace(bad, text="\ud800")  # no encoding has it
     async with asyncio.timeout(10):
         stored, refused = await asyncio.gather(

@@ -15,6 +15,7 @@ from apps.conversations import commands as c
 from apps.conversations.models import Conversation, Message
 from apps.conversations.opening import empty_conversation
 from apps.customers.identity import Identified, identify
+from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
 from apps.telemetry.waterfall import Waterfall
@@ -31,7 +32,7 @@ from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
 from tests.support.breaking import locked_database
 from tests.support.client import Frame, decode
-from tests.support.world import World, made
+from tests.support.world import World, make_world
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 
@@ -111,7 +112,7 @@ async def opened(office: Office, world: World) -> Line:
         who = identify(world.visitor(), "")
         return who, empty_conversation(who.customer_id, "en")
 
-    who, conversation = await asyncio.to_thread(arrive)
+    who, conversation = await in_database(arrive)
     await office.residents.load()
     line = Line(office, who, conversation)
     await office.attendance.join(Audience.CUSTOMERS, conversation, line)
@@ -125,7 +126,7 @@ async def kept(conversation: str) -> list[tuple[str, str, str]]:
         rows = Message.objects.filter(conversation_id=conversation).order_by("place")
         return list(rows.values_list("author", "state", "text"))
 
-    return await asyncio.to_thread(read)
+    return await in_database(read)
 
 
 def database_url() -> str:
@@ -166,7 +167,7 @@ async def test_a_cancelled_call_to_redis_stays_cancelled() -> None:
 
 
 async def test_a_turn_that_hangs_is_ended_at_its_deadline(owned: Owned, plain_upstream: Upstream) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(STALLED)
     line = await opened(await owned(part_s=0.3), world)
     await line.say("Hello?")
@@ -180,7 +181,7 @@ async def test_a_turn_that_hangs_is_ended_at_its_deadline(owned: Owned, plain_up
 async def test_a_text_that_stands_still_at_its_deadline_is_kept_and_not_tried_again(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     stalled = Fault(action=Action.STALL, place=Place.STREAM, after_tokens=3, keepalive_s=0.05)
     plain_upstream.always(Plan(script=Text(LONG), faults=(stalled,)))
     line = await opened(await owned(part_s=1.0), world)
@@ -189,14 +190,14 @@ async def test_a_text_that_stands_still_at_its_deadline_is_kept_and_not_tried_ag
     [_, answer] = await kept(line.conversation)
     assert answer[:2] == ("assistant", "interrupted")
     assert LONG.startswith(answer[2])
-    row = await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)
+    row = await in_database(Conversation.objects.get, pk=line.conversation)
     assert (row.turn, line.count("turn.started")) == ("", 1)
 
 
 async def test_an_end_that_the_database_does_not_take_is_told_and_stored_once_it_does(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("Here."), faults=STALLED.faults))
     line = await opened(await owned(store_s=0.2), world)
     await line.say("Hello?")
@@ -209,7 +210,7 @@ async def test_an_end_that_the_database_does_not_take_is_told_and_stored_once_it
         ("customer", "complete", "Hello?"),
         ("assistant", "complete", "Here."),
     ]
-    assert (await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)).turn == ""
+    assert (await in_database(Conversation.objects.get, pk=line.conversation)).turn == ""
 
 
 # ---------------------------------------------------------------- races
@@ -218,7 +219,7 @@ async def test_an_end_that_the_database_does_not_take_is_told_and_stored_once_it
 async def test_an_answer_that_ends_while_a_newer_message_is_refused_is_kept(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("Here."), faults=STALLED.faults))
     line = await opened(await owned(), world)
     await line.say("Hello?", "same")
@@ -240,13 +241,13 @@ async def test_an_answer_that_ends_while_a_newer_message_is_refused_is_kept(
 async def test_news_of_an_earlier_owner_does_not_cut_a_newer_turn(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("Here."), faults=STALLED.faults))
     office = await owned()
     line = await opened(office, world)
     other = Switchboard("other")
     speaking = [asyncio.create_task(task()) for name, task in other.tasks() if name == "publish"]
-    row = await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)
+    row = await in_database(Conversation.objects.get, pk=line.conversation)
     await line.say("Hello?")
     await plain_upstream.until("stalled", 1)
     for what in (
@@ -283,11 +284,11 @@ async def test_a_takeover_in_the_commit_that_opens_a_turn_cuts_it(
     owned: Owned, plain_upstream: Upstream, settings: Any
 ) -> None:
     settings.REDIS_URL = "unix:///nonexistent/redis.sock"  # no flush may learn it from there
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=50))
     office = await owned()
     line = await opened(office, world)
-    agent = await asyncio.to_thread(agent_of, world)
+    agent = await in_database(agent_of, world)
     take = c.Take(
         conversation=line.conversation,
         workspace=world.workspace.pk,
@@ -316,7 +317,7 @@ def agent_of(world: World) -> str:
 async def test_a_question_that_no_process_has_taken_up_is_answered(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("At last.")))
     office = await owned()
     line = await opened(office, world)
@@ -358,7 +359,7 @@ async def test_a_question_that_no_process_has_taken_up_is_answered(
 async def test_a_conversation_deleted_in_between_stops_neither_sweep_nor_feed(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("Yes.")))
     office = await owned()
     await office.care.adopt_if_dead("no-such", "gone")
@@ -373,7 +374,7 @@ async def test_a_conversation_deleted_in_between_stops_neither_sweep_nor_feed(
 async def test_a_model_that_says_what_cannot_be_stored_is_repaired(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
+    world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("One\x00two\x00")))
     line = await opened(await owned(), world)
     await line.say("Hello?")

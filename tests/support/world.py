@@ -140,16 +140,17 @@ class World:
             yield client
 
 
+def make_world(**parts: Any) -> World:
+    """A new world: `model`, `shop` and `articles` as given."""
+    world = World()
+    for part, value in parts.items():
+        getattr(world, part)(*(() if value is True else (value,)))
+    return world
+
+
 async def made(**parts: Any) -> World:
-    """A new world, made in a thread: `model`, `shop` and `articles` as given."""
-
-    def make() -> World:
-        world = World()
-        for part, value in parts.items():
-            getattr(world, part)(*(() if value is True else (value,)))
-        return world
-
-    return await asyncio.to_thread(make)
+    """`make_world` in a thread of its own, which the tests that start processes have connections to spare for."""
+    return await asyncio.to_thread(make_world, **parts)
 
 
 async def act(client: Client, verb: str, conversation: str, **fields: Any) -> str:
