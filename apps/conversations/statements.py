@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,16 +15,16 @@ from apps.conversations.state import Change, NewEffect, NewEvent, NewMessage, St
 from apps.stores.ids import new_id
 from apps.wire.protocol import OwnerKind, Status
 
-# The columns are the fields of `State`, in its order.
+# The columns are the fields of `State` in its order, without the owner's name.
 _LOCK = """
-SELECT c.id, c.workspace_id, c.site_id, c.customer_id, c.last_seq, c.status, c.owner_kind, c.owner_agent_id,
-       COALESCE(a.name, ''), c.owner_version, c.owner_reason, c.team_id, c.waiting_since, c.contact_email,
-       c.last_line, c.last_author, c.last_at, c.turn, c.turn_part, c.turn_place, c.turn_question, c.turn_process,
-       c.fence
-FROM conversations_conversation c
-LEFT JOIN accounts_agent a ON a.id = c.owner_agent_id
-WHERE c.id IN ({ids}) ORDER BY c.id {lock}
+SELECT id, workspace_id, site_id, customer_id, last_seq, status, owner_kind, owner_agent_id, owner_version,
+       owner_reason, team_id, waiting_since, contact_email, last_line, last_author, last_at, turn, turn_part,
+       turn_place, turn_question, turn_process, fence
+FROM conversations_conversation WHERE id IN ({ids}) ORDER BY id {lock}
 """
+
+# A statement of its own: after waiting for a lock, PostgreSQL re-reads the locked rows but not what was joined to them.
+_OWNERS = "SELECT id, name FROM accounts_agent WHERE id IN ({ids})"
 
 _UPDATE = """
 UPDATE conversations_conversation SET last_seq=%s, status=%s, owner_kind=%s, owner_agent_id=%s, owner_version=%s,
@@ -59,13 +59,22 @@ Key = tuple[str, str]  # (sender, client id), or ("", "turn part")
 
 
 def lock_conversations(ids: Iterable[str]) -> dict[str, State]:
-    """Locks the rows in id order, so that two processes with the same conversations never deadlock."""
+    """Locks the rows in id order, so that two processes with the same conversations never deadlock.
+
+    One query, and one more where agents own some of them.
+    """
     wanted = sorted(set(ids))
-    lock = "FOR UPDATE OF c" if connection.vendor == "postgresql" else ""
+    lock = "FOR UPDATE" if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
         cursor.execute(_LOCK.format(ids=_marks(wanted), lock=lock), wanted)
         rows = cursor.fetchall()
-    return {row[0]: _state(row) for row in rows}
+        column = _FIELDS.index("owner_agent_id")
+        owners = sorted({row[column] for row in rows if row[column] is not None})
+        names: dict[str, str] = {}
+        if owners:
+            cursor.execute(_OWNERS.format(ids=_marks(owners)), owners)
+            names = dict(cursor.fetchall())
+    return {row[0]: _state(row, names) for row in rows}
 
 
 def find_stored(commands: Sequence[Command]) -> dict[Key, Stored]:
@@ -121,13 +130,14 @@ def _stored(condition: str, parameters: list[str]) -> dict[Key, Stored]:
     }
 
 
-_FIELDS = tuple(field.name for field in fields(State))
+_FIELDS = tuple(field.name for field in fields(State) if field.name != "owner_name")
 
 
-def _state(row: Sequence[Any]) -> State:
+def _state(row: Sequence[Any], owners: Mapping[str, str]) -> State:
     values = dict(zip(_FIELDS, row, strict=True))
     waiting = values["waiting_since"]
     values |= {
+        "owner_name": owners.get(values["owner_agent_id"], ""),
         "status": Status(values["status"]),
         "owner_kind": OwnerKind(values["owner_kind"]),
         "waiting_since": _moment(waiting) if waiting is not None else None,

@@ -155,7 +155,8 @@ def _redis(socket_path: Path, var_dir: Path) -> Program:
 
 
 def _shop(port: int, key: str) -> Program:
-    command = (sys.executable, "-m", "tests.fakes.shop", "--port", str(port), "--key", key)
+    # One word, for a key may begin with a dash.
+    command = (sys.executable, "-m", "tests.fakes.shop", "--port", str(port), f"--key={key}")
     return Program("shop", command, ASKED, ASKED_STOP_S)
 
 

@@ -181,6 +181,34 @@ async def test_of_two_agents_at_once_one_wins(world: World) -> None:
     assert owner == agents[[isinstance(result, c.Appended) for result in results].index(True)]
 
 
+async def test_of_two_writers_racing_the_loser_is_always_told_the_winners_name(world: World) -> None:
+    agents = {name: await in_database(world.agent, name) for name in ("kim", "ana")}
+    other = Log(lambda _: None)
+    other.open()
+    for _ in range(20):
+        conversation = await in_database(world.conversation)
+        takes = [
+            c.Take(
+                conversation=conversation,
+                workspace=world.workspace.pk,
+                agent=agent,
+                name=name,
+                at=datetime.now(UTC),
+            )
+            for name, agent in agents.items()
+        ]
+        results = await asyncio.gather(
+            world.log.append(takes[0]), other.append(takes[1]), return_exceptions=True
+        )
+        refused = [result.message for result in results if isinstance(result, c.Refusal)]
+        owner = await in_database(
+            lambda pk: Conversation.objects.select_related("owner_agent").get(pk=pk), conversation
+        )
+        assert owner.owner_agent is not None
+        assert refused == [owner.owner_agent.name]
+    await other.close()
+
+
 async def test_the_outbox_row_is_written_with_its_cause(world: World) -> None:
     conversation = await in_database(world.conversation)
     agent = await in_database(world.agent, "kim")

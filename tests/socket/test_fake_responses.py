@@ -260,8 +260,8 @@ def test_the_seventeenth_response_waits_for_a_place(line: Line, upstream: Upstre
     upstream.next(*[fault(Action.STALL, Place.DATA)] * 17)
     for number in range(17):
         line.create(stream_id=f"lane-{number}")
-    counts = upstream.wait("stalled", 16)
-    assert (counts.stalled, counts.creates_queued) == (16, 1)
+    upstream.wait("creates_queued", 1)
+    assert upstream.wait("stalled", 16).stalled == 16
     upstream.release()
     upstream.wait("stalled", 1)
     upstream.release()
