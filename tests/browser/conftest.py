@@ -2,6 +2,7 @@
 
 `demo`       the whole of `make run` with the demo shop, shared by all tests of a run.
 `second_web` another web process beside it: a second front door to the same conversations.
+`story`      a second site of the demo, whose answers a test writes.
 `open_page`  a new browser profile with one page: `open_page(demo.url + "/demo/", locale="zh-CN", viewport=…)`;
              `before` is given the page before it goes anywhere. At the end of a test no page may have thrown an
              error; a failing test leaves pictures in var/browser/.
@@ -14,19 +15,19 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from pytest_django import DjangoDbBlocker
 
 from chatsvc.environment import BASE_DIR
 from tests.browser.chromium import NoChromium, find_chromium
+from tests.browser.pages import WAIT_MS, OpenPage
+from tests.browser.story import Story, storybook
 from tests.services import private_folder
 from tests.support.demo import Demo
 from tests.support.processes import Web, ended_after
 
-WAIT_MS = 30_000
 PICTURES = BASE_DIR / "var" / "browser"
 # No sandbox, because CI runs as root; no calls home, because tests have no network.
 _FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
-
-OpenPage = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +37,12 @@ def demo() -> Iterator[Demo]:
         with ended_after(running):
             yield running
             running.stop()
+
+
+@pytest.fixture(scope="session")
+def story(demo: Demo, django_db_blocker: DjangoDbBlocker) -> Iterator[Story]:
+    with django_db_blocker.unblock(), storybook(demo) as site:
+        yield site
 
 
 @pytest.fixture(scope="session")

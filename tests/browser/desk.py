@@ -4,42 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import OpenPage
+from tests.browser.pages import OpenPage
 from tests.support.demo import Demo
-
-
-class HeldLine:
-    """The network between a page and its socket's server: what the server says can be held up.
-
-    Give `HeldLine.route` to a page before it goes anywhere.
-    """
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        self._held: list[tuple[WebSocketRoute, str | bytes]] | None = None
-
-    def route(self, page: Page) -> None:
-        page.route_web_socket(self._address, self._connect)
-
-    def hold(self) -> None:
-        self._held = []
-
-    def release(self) -> None:
-        held, self._held = self._held or [], None
-        for page, message in held:
-            page.send(message)
-
-    def _connect(self, page: WebSocketRoute) -> None:
-        server = page.connect_to_server()
-        server.on_message(lambda message: self._hear(page, message))
-
-    def _hear(self, page: WebSocketRoute, message: str | bytes) -> None:
-        if self._held is None:
-            page.send(message)
-        else:
-            self._held.append((page, message))
 
 
 def agent(demo: Demo, open_page: OpenPage, name: str, *, at: str = "", **profile: Any) -> Page:

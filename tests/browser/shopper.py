@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.sync_api import Frame, Page, WebSocket, expect
 
 from chatsvc.environment import BASE_DIR
+from tests.browser.pages import until
 from tests.support.client import Frame as WireFrame
 from tests.support.client import decode
 
-WAIT_S = 30.0
 CUSTOMERS = {"mia": "Mia Chen", "leo": "Leo Martin"}
 
 _CATALOGS = BASE_DIR / "static" / "js" / "widget" / "locale"
@@ -103,6 +101,13 @@ class Shopper:
         expect(self.rows).to_have_count(0)
         return self
 
+    def second_tab(self) -> Shopper:
+        """The same address in another tab of the same browser."""
+        page = self.page.context.new_page()
+        other = Shopper(page, self.language)
+        page.goto(self.page.url)
+        return other
+
     # ------------------------------------------------------------ what a customer sees
 
     def answered(self, count: int = 1) -> str:
@@ -172,11 +177,3 @@ def catalog(language: str) -> dict[str, Any]:
     """The widget's words."""
     read: dict[str, Any] = json.loads((_CATALOGS / f"{language}.json").read_text(encoding="utf-8"))
     return read
-
-
-def until(page: Page, true: Callable[[], bool], what: str) -> None:
-    """Lets the page run until the condition holds. Raises `AssertionError` after 30 s."""
-    late = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < late, f"in vain waited for {what}"
-        page.wait_for_timeout(20)

@@ -6,9 +6,9 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import OpenPage
 from tests.browser.customer import visiting
 from tests.browser.desk import agent, show, state
+from tests.browser.pages import OpenPage
 from tests.support.demo import Demo
 
 

@@ -12,9 +12,10 @@ import pytest
 from playwright.sync_api import expect
 
 from chatsvc.management.commands.seed_demo import SITE
-from tests.browser.conftest import OpenPage
-from tests.browser.desk import HeldLine, agent, show, state, take_after
-from tests.browser.shopper import Shopper, until
+from tests.browser.desk import agent, show, state, take_after
+from tests.browser.line import Line
+from tests.browser.pages import OpenPage, until
+from tests.browser.shopper import Shopper
 from tests.browser.test_front_doors import log_in
 from tests.fakes.shop.catalog import lantern
 from tests.support.demo import Demo
@@ -360,7 +361,7 @@ def test_of_two_agents_on_two_processes_one_wins_and_the_other_is_told(
     demo: Demo, second_web: Web, open_page: OpenPage
 ) -> None:
     """Both press the button while both see it: the news of the other's has not reached Ana yet."""
-    line = HeldLine("**/ws/agent")
+    line = Line("**/ws/agent")
     kim = agent(demo, open_page, "kim")
     ana = agent(demo, open_page, "ana", at=second_web.url, before=line.route)
     visitor = shopper(open_page, demo).open()

@@ -39,11 +39,11 @@ class Demo(RunningProcess):
         read: dict[str, str] = json.loads((self.var_dir / "demo-logins.json").read_text(encoding="utf-8"))
         return read
 
+    @property
+    def database_url(self) -> str:
+        return f"sqlite:///{self.var_dir / 'chatsvc.sqlite3'}"
+
     def second_web(self) -> Web:
         """One more web process on the same database and Redis; the caller ends it."""
-        database, redis = (
-            f"sqlite:///{self.var_dir / 'chatsvc.sqlite3'}",
-            f"unix://{self.var_dir / 'redis.sock'}",
-        )
-        deployment = Deployment(database, redis, self.var_dir)
+        deployment = Deployment(self.database_url, f"unix://{self.var_dir / 'redis.sock'}", self.var_dir)
         return Web(deployment, "second-web", port=self._second_port, **self._deployment_variables)

@@ -1,0 +1,55 @@
+"""The network between a page and the server of its socket: it can hold frames up, break, and be mended."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, WebSocketRoute
+
+GOING_AWAY = 1001
+
+
+class Line:
+    """Give `route` to a page before it goes anywhere."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._open: list[tuple[WebSocketRoute, WebSocketRoute]] = []
+        self._held: list[tuple[WebSocketRoute, str | bytes]] | None = None
+        self._broken = False
+
+    def route(self, page: Page) -> None:
+        page.route_web_socket(self._address, self._connect)
+
+    def hold(self) -> None:
+        """What the server says from now on is on its way."""
+        self._held = []
+
+    def release(self) -> None:
+        """It arrives."""
+        held, self._held = self._held or [], None
+        for page, message in held:
+            page.send(message)
+
+    def cut(self) -> None:
+        """Breaks the connections of now and lets none through until `mend`."""
+        self._broken = True
+        for page, server in self._open:
+            page.close(code=GOING_AWAY)
+            server.close()
+        self._open = []
+
+    def mend(self) -> None:
+        self._broken = False
+
+    def _connect(self, page: WebSocketRoute) -> None:
+        if self._broken:
+            page.close(code=GOING_AWAY)
+            return
+        server = page.connect_to_server()
+        self._open.append((page, server))
+        server.on_message(lambda message: self._hear(page, message))
+
+    def _hear(self, page: WebSocketRoute, message: str | bytes) -> None:
+        if self._held is None:
+            page.send(message)
+        else:
+            self._held.append((page, message))

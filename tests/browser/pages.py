@@ -1,0 +1,20 @@
+"""What the parts of the browser tests share: how a page is opened, and how long anything may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from playwright.sync_api import Page
+
+WAIT_MS = 30_000
+
+OpenPage = Callable[..., Page]
+
+
+def until(page: Page, true: Callable[[], bool], what: str) -> None:
+    """Lets the page run until the condition holds. Raises `AssertionError` after 30 s."""
+    late = time.monotonic() + WAIT_MS / 1000
+    while not true():
+        assert time.monotonic() < late, f"in vain waited for {what}"
+        page.wait_for_timeout(20)
