@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import assert_never
 
 from apps.accounts.resident import SiteSettings
 from apps.conversations import commands as c
@@ -21,6 +21,8 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.announcements import Announcement, OwnerMoved, ResidentsMoved, StopPressed
+from apps.turns.buffer import Buffered
 from apps.turns.feed import Feed
 from apps.turns.job import Job, Limits, StartedRetrieval
 from apps.turns.questions import Question, open_question
@@ -110,17 +112,14 @@ class Supervisor:
 
     async def stop(self, conversation: str, turn: str, painted: int) -> bool:
         """Ends the live turn, wherever it runs; false when it has ended already or cannot be reached."""
-        runner = self._runners.get(conversation)
-        if runner is not None and runner.opened.turn == turn:
-            runner.stop(painted)
+        stop = StopPressed(conversation, turn, painted)
+        if self._stop_here(stop):
             return True
-        buffered = await self.buffered(conversation)
+        buffered = await self._buffered(conversation)
         if buffered is None or buffered.turn != turn:
             return False
         told = await self._runtime.buffer.tell_stop(conversation, painted)
-        self._runtime.switchboard.announce(
-            {"what": "stop", "conversation": conversation, "turn": turn, "painted": painted}
-        )
+        self._runtime.switchboard.announce(stop)
         return told
 
     async def live(self, snapshot: selectors.Snapshot) -> LiveTurn | None:
@@ -130,7 +129,7 @@ class Supervisor:
         runner = self._runners.get(snapshot.id)
         if runner is not None:
             return runner.view()
-        buffered = await self.buffered(snapshot.id)
+        buffered = await self._buffered(snapshot.id)
         text = buffered.text if buffered is not None and buffered.fence == snapshot.fence else ""
         return LiveTurn(
             turn=snapshot.turn,
@@ -140,7 +139,7 @@ class Supervisor:
             text=text,
         )
 
-    async def buffered(self, conversation: str) -> Any:
+    async def _buffered(self, conversation: str) -> Buffered | None:
         """The live text in Redis; None where there is none or Redis does not answer."""
         try:
             return await self._runtime.buffer.read(conversation)
@@ -170,9 +169,7 @@ class Supervisor:
                 runtime.spawn(self.answer_pending(standing.conversation), "answer pending")
             return
         self._cut_older(standing.conversation, standing.owner.version)
-        runtime.switchboard.announce(
-            {"what": "owner", "conversation": standing.conversation, "version": standing.owner.version}
-        )
+        runtime.switchboard.announce(OwnerMoved(standing.conversation, standing.owner.version))
 
     def _cut_older(self, conversation: str, owner_version: int) -> None:
         """Ends a turn that was opened under an earlier owner. One opened since is not meant: news may be late."""
@@ -180,18 +177,23 @@ class Supervisor:
         if runner is not None and runner.job.owner_version < owner_version:
             runner.take_over()
 
-    def _announced(self, announcement: dict[str, Any]) -> None:
-        """What another process told. Each has a slower way to be learnt: the flush, or the poll."""
-        what = announcement.get("what")
-        if what == "residents":
-            self._residents.hurry()
-            return
-        conversation = announcement.get("conversation", "")
-        runner = self._runners.get(conversation)
-        if what == "owner":
-            self._cut_older(conversation, int(announcement["version"]))
-        elif what == "stop" and runner is not None and runner.opened.turn == announcement.get("turn"):
-            runner.stop(int(announcement["painted"]))
+    def _announced(self, announcement: Announcement) -> None:
+        match announcement:
+            case ResidentsMoved():
+                self._residents.hurry()
+            case OwnerMoved():
+                self._cut_older(announcement.conversation, announcement.version)
+            case StopPressed():
+                self._stop_here(announcement)
+            case _:
+                assert_never(announcement)
+
+    def _stop_here(self, stop: StopPressed) -> bool:
+        runner = self._runners.get(stop.conversation)
+        if runner is None or runner.opened.turn != stop.turn:
+            return False
+        runner.stop(stop.painted)
+        return True
 
     # ------------------------------------------------------------ running
 

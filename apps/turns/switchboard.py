@@ -16,6 +16,7 @@ from channels.layers import get_channel_layer
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry import instruments
+from apps.turns.announcements import PROCESSES, Announcement, from_message, to_message
 from apps.wire.protocol import ServerFrame
 from apps.wire.publish import Audience, Encoded, Outgoing, Relayed, Sink, group_name
 
@@ -25,10 +26,8 @@ PUBLISH_QUEUE = 2_000
 PUBLISH_DEADLINE_S = 1.0
 CONFIRM_DEADLINE_S = 0.25
 HEAL_INTERVAL_S = 5.0
-PROCESSES = "processes"
 
 Key = tuple[Audience, str]
-Announcement = dict[str, Any]
 
 
 class Switchboard:
@@ -101,7 +100,7 @@ class Switchboard:
 
     def announce(self, announcement: Announcement) -> None:
         """Tells every other process. May be lost: each listener has a slower way to learn the same."""
-        self._enqueue(PROCESSES, {"type": "announcement", **announcement})
+        self._enqueue(PROCESSES, to_message(announcement, self.process))
 
     def _enqueue(self, group: str, message: dict[str, Any]) -> None:
         try:
@@ -158,7 +157,7 @@ class Switchboard:
                 key = (Audience(message["audience"]), message["key"])
                 self._deliver(key, Relayed(message["text"], message["binary"]))
             case "announcement":
-                self._on_announcement(message)
+                self._on_announcement(from_message(message))
             case "confirm":
                 if event := self._confirmations.get(message["nonce"]):
                     event.set()

@@ -13,7 +13,7 @@ from apps.customers.preload import fetch_into_redis
 from apps.customers.shop import ShopError
 from apps.rulebook.resident import validate_bundle
 from apps.stores.redis import Unreachable
-from apps.turns.switchboard import PROCESSES
+from apps.turns.announcements import PROCESSES, ResidentsMoved, to_message
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +34,7 @@ def preload(self: Any, conversation: str, customer: str, site: str) -> None:
 def announce_residents() -> None:
     """Asks every web process to look for newer versions now. Lost announcements cost half a second."""
     layer = get_channel_layer()
-    message = {"type": "announcement", "what": "residents", "origin": ""}
     try:
-        async_to_sync(layer.group_send)(PROCESSES, message)
+        async_to_sync(layer.group_send)(PROCESSES, to_message(ResidentsMoved(), origin=""))
     except Unreachable:
         logger.warning("the residents could not be told; they will find out by themselves")

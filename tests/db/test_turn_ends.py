@@ -19,6 +19,7 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.announcements import OwnerMoved, StopPressed
 from apps.turns.buffer import StreamBuffer
 from apps.turns.job import Limits
 from apps.turns.office import Office
@@ -250,11 +251,8 @@ async def test_news_of_an_earlier_owner_does_not_cut_a_newer_turn(
     row = await in_database(Conversation.objects.get, pk=line.conversation)
     await line.say("Hello?")
     await plain_upstream.until("stalled", 1)
-    for what in (
-        {"what": "owner", "conversation": line.conversation, "version": row.owner_version},
-        {"what": "stop", "conversation": line.conversation, "turn": "none", "painted": 0},
-    ):
-        other.announce(what)
+    other.announce(OwnerMoved(line.conversation, row.owner_version))
+    other.announce(StopPressed(line.conversation, turn="none", painted=0))
     await heard(other, office)
     await asyncio.to_thread(plain_upstream.release)
     await line.expect("turn.ended", end="finished")
