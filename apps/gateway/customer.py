@@ -16,8 +16,8 @@ from apps.gateway.origins import own_origin, site_allows
 from apps.gateway.socket import Socket
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.job import Said
 from apps.turns.office import Resume
-from apps.turns.supervisor import Said
 from apps.wire import protocol as wire
 from apps.wire.publish import Audience
 

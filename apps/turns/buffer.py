@@ -103,6 +103,7 @@ class StreamBuffer:
         fence: int,
         turn: str,
         part: int,
+        *,
         text: str = "",
         deadline_s: float = CONTROL_DEADLINE_S,
     ) -> bool:

@@ -47,6 +47,7 @@ class Fanout:
         self,
         switchboard: Switchboard,
         buffer: StreamBuffer,
+        *,
         conversation: str,
         opened: OpenedTurn,
         owner_version: int,
@@ -216,7 +217,7 @@ class Fanout:
     async def _begin_again(self, text: str) -> bool:
         o = self._opened
         return await self._buffer.begin(
-            self._conversation, o.fence, o.turn, o.part, text, deadline_s=APPEND_DEADLINE_S
+            self._conversation, o.fence, o.turn, o.part, text=text, deadline_s=APPEND_DEADLINE_S
         )
 
     async def _check(self) -> None:

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from apps.accounts.hours import availability
 from apps.accounts.resident import SiteSettings
+from apps.conversations.commands import Appended
 from apps.customers.facts import Asker
+from apps.engine.context import Context
 from apps.engine.events import OnModelEvent
-from apps.engine.types import ModelRequest, Passage
+from apps.engine.turn import TurnInput
+from apps.engine.types import Assistant, ModelRequest, Passage
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.questions import Question
 from apps.turns.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A customer's message as the socket received it. `received` started when its bytes arrived."""
+
+    conversation: str
+    site: str
+    asker: Asker
+    name: str
+    client_id: str
+    text: str
+    locale: str
+    received: Waterfall
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +45,41 @@ class Job:
     owner_version: int
     retrieval: StartedRetrieval
     waterfall: Waterfall
+
+    def turn_input(self, context: Context) -> TurnInput:
+        """What the engine is told, as things stand now."""
+        site = self.site
+        within_hours, _ = availability(site.hours, site.timezone, datetime.now(UTC))
+        return TurnInput(
+            conversation=self.conversation,
+            question=self.question,
+            locale=self.locale,
+            verified=self.asker.verified,
+            context=context,
+            assistant=Assistant(site.assistant_name, site.name, site.instructions),
+            teams=tuple(name for name, _ in site.teams),
+            within_hours=within_hours,
+        )
+
+
+def job_for(
+    asked: Said | Question,
+    site: SiteSettings,
+    appended: Appended,
+    retrieval: StartedRetrieval,
+    waterfall: Waterfall,
+) -> Job:
+    """The work on a question, under the owner that its commit has left."""
+    return Job(
+        conversation=asked.conversation,
+        site=site,
+        asker=asked.asker,
+        locale=asked.locale,
+        question=asked.text,
+        owner_version=appended.standing.owner.version,
+        retrieval=retrieval,
+        waterfall=waterfall,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from django.db import DatabaseError
 
 from apps.accounts.resident import SiteSettings
+from apps.conversations.commands import OpenedTurn
 from apps.engine.events import Finished
 from apps.llm.spend import cap_reached
 from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.job import Job
 from apps.turns.models import Turn
 from apps.turns.runtime import Runtime
 from apps.wire import protocol as wire
@@ -23,39 +25,37 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    conversation: str
-    turn: str
-    part: int
+    """One part of a turn as it ended. `finished` is what the engine said of it, if it came so far."""
+
+    job: Job
+    opened: OpenedTurn
     end: wire.TurnEnd
-    waterfall: Waterfall
     finished: Finished | None
 
 
 async def keep_record(runtime: Runtime, record: Record) -> None:
     """Stores the row and shows the waterfall to watching agents. A database that fails costs the row, not the turn."""
-    for name, _, ms in record.waterfall.stages:
+    conversation, opened, waterfall = record.job.conversation, record.opened, record.job.waterfall
+    for name, _, ms in waterfall.stages:
         instruments.stage_seconds.labels(name).observe(ms / 1000)
-    instruments.facts.labels(record.waterfall.marks.get("profile", "none")).inc()
+    instruments.facts.labels(waterfall.marks.get("profile", "none")).inc()
     frame = wire.Waterfall(
-        conversation=record.conversation,
-        turn=record.turn,
-        stages=stages(record.waterfall),
-        marks=dict(record.waterfall.marks),
+        conversation=conversation, turn=opened.turn, stages=stages(waterfall), marks=dict(waterfall.marks)
     )
-    runtime.switchboard.send(Audience.WATCHERS, record.conversation, frame)
+    runtime.switchboard.send(Audience.WATCHERS, conversation, frame)
     logger.info(
         "turn %s part %d of %s: %s, %s, %s",
-        record.turn,
-        record.part,
-        record.conversation,
+        opened.turn,
+        opened.part,
+        conversation,
         record.end.value,
-        " ".join(f"{name}={ms:.1f}ms" for name, _, ms in record.waterfall.stages),
-        " ".join(f"{name}={value}" for name, value in record.waterfall.marks.items()),
+        " ".join(f"{name}={ms:.1f}ms" for name, _, ms in waterfall.stages),
+        " ".join(f"{name}={value}" for name, value in waterfall.marks.items()),
     )
     try:
         await in_database(_store, record)
     except DatabaseError:
-        logger.exception("the record of turn %s was not stored", record.turn)
+        logger.exception("the record of turn %s was not stored", opened.turn)
 
 
 async def spent(site: SiteSettings) -> bool:
@@ -79,17 +79,17 @@ def last_waterfall(conversation: str) -> tuple[tuple[wire.Stage, ...], dict[str,
 
 
 def _store(record: Record) -> None:
-    usage = record.finished.usage if record.finished else None
-    first = next((start for name, start, _ in record.waterfall.stages if name == "first_frame"), None)
+    usage, waterfall = record.finished.usage if record.finished else None, record.job.waterfall
+    first = next((start for name, start, _ in waterfall.stages if name == "first_frame"), None)
     Turn.objects.get_or_create(
-        turn=record.turn,
-        part=record.part,
+        turn=record.opened.turn,
+        part=record.opened.part,
         defaults={
-            "conversation_id": record.conversation,
+            "conversation_id": record.job.conversation,
             "end": record.end.value,
             "endpoint": record.finished.endpoint[:80] if record.finished else "",
-            "stages": [[s.name, s.start_ms, s.ms] for s in stages(record.waterfall)],
-            "marks": record.waterfall.marks,
+            "stages": [[s.name, s.start_ms, s.ms] for s in stages(waterfall)],
+            "marks": waterfall.marks,
             "ttft_ms": first,
             "prompt_tokens": usage.prompt_tokens if usage else None,
             "cached_tokens": usage.cached_tokens if usage else None,

@@ -7,20 +7,10 @@ import logging
 import time
 from datetime import UTC, datetime
 
-from apps.accounts.hours import availability
 from apps.conversations import commands as c
 from apps.customers.facts import CustomerFacts
 from apps.engine import turn as engine
-from apps.engine.context import Context
-from apps.engine.events import (
-    Acting,
-    Delta,
-    Failed,
-    Finished,
-    HandoffRequested,
-    TurnEvent,
-)
-from apps.engine.types import Assistant
+from apps.engine.events import Acting, Delta, Failed, Finished, HandoffRequested, TurnEvent
 from apps.telemetry import instruments
 from apps.turns.fanout import Fanout, Reactions
 from apps.turns.job import Job, Limits, SiteModel
@@ -179,7 +169,7 @@ class Runner:
                 retrieval=job.retrieval,
                 rules=runtime.rules.current(job.site.id),
             )
-            await engine.run(self._input(context), ports, self._emit, waterfall)
+            await engine.run(job.turn_input(context), ports, self._emit, waterfall)
         except Exception as error:
             # The turn's boundary: whatever broke, the customer gets an honest sentence and the log the trace.
             logger.exception("turn %s failed", self.opened.turn)
@@ -207,20 +197,6 @@ class Runner:
         with self.job.waterfall.stage("first_frame"):
             await self._fanout.say(text)
         instruments.ttft_seconds.observe(self.job.waterfall.elapsed_ms() / 1000)
-
-    def _input(self, context: Context) -> engine.TurnInput:
-        job, site = self.job, self.job.site
-        within, _ = availability(site.hours, site.timezone, datetime.now(UTC))
-        return engine.TurnInput(
-            conversation=job.conversation,
-            question=job.question,
-            locale=job.locale,
-            verified=job.asker.verified,
-            context=context,
-            assistant=Assistant(site.assistant_name, site.name, site.instructions),
-            teams=tuple(name for name, _ in site.teams),
-            within_hours=within,
-        )
 
     # ------------------------------------------------------------ the end
 
@@ -311,24 +287,14 @@ class Runner:
 
     async def _record(self, end: TurnEnd) -> None:
         instruments.turns.labels(end.value).inc()
-        await keep_record(
-            self._runtime,
-            Record(
-                conversation=self.job.conversation,
-                turn=self.opened.turn,
-                part=self.opened.part,
-                end=end,
-                waterfall=self.job.waterfall,
-                finished=self._finished,
-            ),
-        )
+        await keep_record(self._runtime, Record(self.job, self.opened, end, self._finished))
 
     def _new_fanout(self) -> Fanout:
         return Fanout(
             self._runtime.switchboard,
             self._runtime.buffer,
-            self.job.conversation,
-            self.opened,
-            self.job.owner_version,
-            Reactions(lost=self.supersede, taken_over=self.take_over, stopped=self.stop),
+            conversation=self.job.conversation,
+            opened=self.opened,
+            owner_version=self.job.owner_version,
+            reactions=Reactions(lost=self.supersede, taken_over=self.take_over, stopped=self.stop),
         )

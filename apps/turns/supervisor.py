@@ -7,15 +7,12 @@ import logging
 import time
 from collections.abc import Set
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import assert_never
 
-from apps.accounts.resident import SiteSettings
 from apps.conversations import commands as c
 from apps.conversations import selectors
-from apps.customers.facts import Asker
 from apps.engine.types import Passage
 from apps.stores.database import in_database
 from apps.stores.ids import new_id
@@ -24,7 +21,7 @@ from apps.telemetry.waterfall import Waterfall
 from apps.turns.announcements import Announcement, OwnerMoved, ResidentsMoved, StopPressed
 from apps.turns.buffer import Buffered
 from apps.turns.feed import Feed
-from apps.turns.job import Job, Limits, StartedRetrieval
+from apps.turns.job import Job, Limits, Said, StartedRetrieval, job_for
 from apps.turns.questions import Question, open_question
 from apps.turns.residents import Residents
 from apps.turns.runner import Runner
@@ -35,20 +32,6 @@ from apps.wire.publish import Audience
 logger = logging.getLogger(__name__)
 
 ABANDON_S = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A customer's message as the socket received it. `received` started when its bytes arrived."""
-
-    conversation: str
-    site: str
-    asker: Asker
-    name: str
-    client_id: str
-    text: str
-    locale: str
-    received: Waterfall
 
 
 class Supervisor:
@@ -75,13 +58,13 @@ class Supervisor:
         """
         runtime = self._runtime
         site = runtime.sites.current(said.site)
-        retrieval = self._search(said.site, said.text, said.locale)
+        retrieval = self._search(said)
         live = self._runners.get(said.conversation)
         superseding = live if live is not None and live.hold() else None
 
         def begin(appended: c.Appended) -> None:
             if site is not None and appended.opened is not None:
-                self._start(_job(said, site, appended, retrieval), appended.opened)
+                self._start(job_for(said, site, appended, retrieval, said.received), appended.opened)
 
         try:
             with said.received.stage("commit"):
@@ -252,23 +235,14 @@ class Supervisor:
         site = self._runtime.sites.current(question.site)
         if appended.opened is None or site is None:
             return
-        job = Job(
-            conversation=question.conversation,
-            site=site,
-            asker=question.asker,
-            locale=question.locale,
-            question=question.text,
-            owner_version=appended.standing.owner.version,
-            retrieval=self._search(question.site, question.text, question.locale),
-            waterfall=Waterfall(),
-        )
+        job = job_for(question, site, appended, self._search(question), Waterfall())
         self._start(job, appended.opened)
 
-    def _search(self, site: str, text: str, locale: str) -> StartedRetrieval:
+    def _search(self, asked: Said | Question) -> StartedRetrieval:
         found: list[tuple[Passage, ...]] = []
 
         async def search() -> None:
-            found.append(await self._runtime.knowledge.search(site, text, locale))
+            found.append(await self._runtime.knowledge.search(asked.site, asked.text, asked.locale))
 
         return StartedRetrieval(self._runtime.spawn(search(), "retrieval"), found)
 
@@ -312,16 +286,3 @@ class Supervisor:
         until = time.monotonic() + seconds
         while self._running and (left_s := until - time.monotonic()) > 0:
             await asyncio.wait(set(self._running), timeout=left_s)
-
-
-def _job(said: Said, site: SiteSettings, appended: c.Appended, retrieval: StartedRetrieval) -> Job:
-    return Job(
-        conversation=said.conversation,
-        site=site,
-        asker=said.asker,
-        locale=said.locale,
-        question=said.text,
-        owner_version=appended.standing.owner.version,
-        retrieval=retrieval,
-        waterfall=said.received,
-    )

@@ -21,9 +21,8 @@ from apps.stores.redis import connect
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.announcements import OwnerMoved, StopPressed
 from apps.turns.buffer import StreamBuffer
-from apps.turns.job import Limits
+from apps.turns.job import Limits, Said
 from apps.turns.office import Office
-from apps.turns.supervisor import Said
 from apps.turns.switchboard import Switchboard
 from apps.wire.protocol import MessageState, Pong
 from apps.wire.publish import Audience, Encoded
