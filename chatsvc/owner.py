@@ -165,7 +165,3 @@ async def _guarded(coroutine: Coroutine[Any, Any, None], name: str) -> None:
         await coroutine
     except Exception:
         logger.exception("task %s failed", name)
-
-
-def build_owner() -> ProcessOwner:
-    return ProcessOwner()

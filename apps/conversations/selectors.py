@@ -16,6 +16,7 @@ from apps.wire.protocol import (
     PAGE_EVENTS,
     EventKind,
     InboxRow,
+    MessageState,
     Owner,
     OwnerKind,
     Page,
@@ -130,12 +131,12 @@ def said_after(conversation: str, seq: int) -> tuple[int, tuple[Utterance, ...]]
         Event.objects.filter(
             conversation_id=conversation, seq__gt=seq, seq__lte=newest, message__isnull=False
         )
-        .exclude(message__state="interrupted")
+        .exclude(message__state=MessageState.INTERRUPTED)
         .order_by("seq")
         .values_list("message__author", "message__text", "message__place", "message__state")
     )
     return newest, tuple(
-        Utterance(Speaker(author), "" if state == "removed" else text, place)
+        Utterance(Speaker(author), "" if state == MessageState.REMOVED else text, place)
         for author, text, place, state in rows
     )
 

@@ -10,6 +10,7 @@ from apps.accounts.agents import AgentIdentity
 from apps.accounts.sessions import agent_for_session
 from apps.conversations import commands as c
 from apps.conversations.selectors import NotFound
+from apps.engine.types import FactsState
 from apps.gateway.origins import header, own_origin
 from apps.gateway.socket import Socket
 from apps.inbox.presence import RENEW_S
@@ -95,7 +96,7 @@ class AgentSocket(Socket):
         state = await self._joined(conversation)
         self.watched = conversation
         self.release(state)
-        if state.panel.facts_state == "unavailable":
+        if state.panel.facts_state == FactsState.UNAVAILABLE:
             self.office.runtime.spawn(self._fill_panel(conversation), "panel")
 
     async def _joined(self, conversation: str) -> wire.Watching:

@@ -16,6 +16,7 @@ from apps.conversations.outbox import Undeliverable
 from apps.stores.redis import Unreachable, connect_blocking
 from apps.turns.buffer import interest_key
 from apps.turns.sentences import REPLY_FOOTER, REPLY_SUBJECT, sentence
+from apps.wire.protocol import MessageState
 from apps.wire.publish import Audience
 
 
@@ -25,7 +26,7 @@ def mail_reply(item: OutboxItem) -> None:
     The outbox id is the Message-ID, so that a repeated delivery shows once.
     """
     message = Message.objects.select_related("conversation__site").filter(pk=item.payload["message"]).first()
-    if message is None or message.state == "removed" or _reads_along(message.conversation_id):
+    if message is None or message.state == MessageState.REMOVED or _reads_along(message.conversation_id):
         return
     conversation = message.conversation
     site = {"site": conversation.site.name}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from time import time
+from datetime import UTC, datetime
 
 from apps.conversations import selectors
 from apps.conversations.opening import current_conversation, empty_conversation
@@ -23,6 +23,7 @@ from apps.turns.residents import Residents
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor
 from apps.wire import protocol as wire
+from apps.wire.times import milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Office:
             assistant=site is not None and site.assistant_enabled,
             availability=reach(site, online) if site is not None else wire.Availability(online=bool(online)),
             heartbeat_s=wire.HEARTBEAT_S,
-            now=int(time() * 1000),
+            now=milliseconds(datetime.now(UTC)),
             live=await self.supervisor.live(snapshot),
             queue_position=position,
             contact=snapshot.contact,
@@ -113,7 +114,7 @@ class Office:
             (view for view in agents if view.id == agent), wire.AgentView(id=agent, name="", online=False)
         )
         return wire.Inbox(
-            me=me, rows=rows, agents=agents, heartbeat_s=wire.HEARTBEAT_S, now=int(time() * 1000)
+            me=me, rows=rows, agents=agents, heartbeat_s=wire.HEARTBEAT_S, now=milliseconds(datetime.now(UTC))
         )
 
     async def watching(self, workspace: str, conversation: str) -> wire.Watching:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from apps.conversations.models import Conversation, Message
 from apps.customers.facts import Asker
+from apps.wire.protocol import Author, MessageState, OwnerKind, Status
 
 # A process that has just stored a message starts its turn itself; what is older than this, nobody may have.
 # Questions older still are answered when somebody comes back to them.
@@ -43,8 +44,8 @@ def open_question(conversation: str) -> Question | None:
     row = Conversation.objects.select_related("customer").filter(pk=conversation).first()
     if row is None:
         return None
-    newest = Message.objects.filter(conversation=row).order_by("-place").exclude(state="interrupted").first()
-    if newest is None or newest.author != "customer":
+    newest = _answerable().filter(conversation=row).first()
+    if newest is None or newest.author != Author.CUSTOMER:
         return None
     return Question(
         conversation=conversation,
@@ -61,18 +62,21 @@ def unanswered() -> list[str]:
     between storing the end of one turn and opening the next. One query.
     """
     now = datetime.now(UTC)
-    newest = (
-        Message.objects.filter(conversation=OuterRef("pk")).exclude(state="interrupted").order_by("-place")
-    )
+    newest = _answerable().filter(conversation=OuterRef("pk"))
     rows = Conversation.objects.filter(
         turn="",
-        owner_kind="assistant",
-        status="open",
+        owner_kind=OwnerKind.ASSISTANT,
+        status=Status.OPEN,
         last_at__lt=now - LEFT_AFTER,
         last_at__gt=now - LEFT_BEFORE,
         site__assistant_enabled=True,
     )
     left = rows.annotate(
         said_by=Subquery(newest.values("author")[:1]), said_at=Subquery(newest.values("place")[:1])
-    ).filter(said_by="customer", said_at__gt=F("turn_question"))
+    ).filter(said_by=Author.CUSTOMER, said_at__gt=F("turn_question"))
     return list(left.order_by("last_at").values_list("pk", flat=True)[:LEFT_AT_ONCE])
+
+
+def _answerable() -> QuerySet[Message]:
+    """Newest first, without the parts a dead turn has left: those answer nothing."""
+    return Message.objects.exclude(state=MessageState.INTERRUPTED).order_by("-place")

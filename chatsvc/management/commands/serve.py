@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from chatsvc.asgi import build_application
 from chatsvc.environment import SettingError, parse_bind
-from chatsvc.owner import build_owner
+from chatsvc.owner import ProcessOwner
 from chatsvc.server import serve
 
 DRAIN_S = 20.0
@@ -31,5 +31,5 @@ class Command(BaseCommand):
             host, port = parse_bind(options["bind"])
         except SettingError as error:
             raise CommandError(str(error)) from error
-        owner = build_owner()
+        owner = ProcessOwner()
         sys.exit(serve(build_application(owner), owner, host, port, drain_s=options["drain_s"]))
