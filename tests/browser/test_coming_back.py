@@ -80,30 +80,6 @@ def test_a_lost_line_comes_back_with_what_was_missed(story: Story, open_page: Op
     assert visitor.said() == IN_FULL
 
 
-def test_a_text_written_without_a_line_survives_a_reload_and_is_sent_once(
-    story: Story, open_page: OpenPage
-) -> None:
-    line = Line("**/ws/customer")
-    visitor = story.shopper(open_page, before=line.route).open()
-    story.tell("A first answer.")
-    visitor.ask("One")
-    visitor.answered()
-    line.cut()
-    visitor.ask("Two")
-    expect(visitor.rows.last).to_contain_text(visitor.words["sending"])
-    expect(visitor.notice).to_have_text(visitor.words["reconnecting_kept"])
-    visitor.page.reload()
-    visitor.launcher.click()
-    expect(visitor.rows).to_have_count(1)
-    expect(visitor.rows.last).to_contain_text(visitor.words["sending"])
-    story.tell("A second answer.")
-    line.mend()
-    visitor.answered(2)
-    assert visitor.said() == [
-        ("mine", "One"), ("assistant", "A first answer."), ("mine", "Two"), ("assistant", "A second answer."),
-    ]  # fmt: skip
-
-
 def test_a_killed_process_loses_nothing_and_glues_nothing(
     story: Story, second_web: Web, open_page: OpenPage
 ) -> None:
