@@ -8,12 +8,14 @@ from typing import Any
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsvc.settings")
 
 from channels.routing import ProtocolTypeRouter
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 application = get_asgi_application()  # loads the apps; the imports below need them
 
 from apps.gateway.routing import sockets  # noqa: E402
 from chatsvc.owner import ProcessOwner  # noqa: E402
+from chatsvc.proxy import behind_tls_proxy  # noqa: E402
 
 
 def build_application(owner: ProcessOwner) -> Any:
@@ -22,4 +24,5 @@ def build_application(owner: ProcessOwner) -> Any:
     async def with_office(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await sockets({**scope, "office": owner.office}, receive, send)
 
-    return ProtocolTypeRouter({"http": application, "websocket": with_office})
+    router = ProtocolTypeRouter({"http": application, "websocket": with_office})
+    return behind_tls_proxy(router) if settings.BEHIND_TLS_PROXY else router

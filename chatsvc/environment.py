@@ -26,6 +26,7 @@ class Environment:
     redis_url: str  # REDIS_URL; the embedded Redis by default
     allowed_hosts: tuple[str, ...]  # ALLOWED_HOSTS, comma-separated
     trusted_origins: tuple[str, ...]  # TRUSTED_ORIGINS, comma-separated, with scheme
+    behind_tls_proxy: bool  # BEHIND_TLS_PROXY: a proxy ends TLS and says X-Forwarded-Proto and -For
     llm_base_url: str  # LLM_BASE_URL; empty means the builtin answers
     llm_api_key: str  # LLM_API_KEY
     llm_model: str  # LLM_MODEL
@@ -53,6 +54,7 @@ def read_environment(variables: dict[str, str] | None = None) -> Environment:
         redis_url=values.get("REDIS_URL") or f"unix://{var_dir / 'redis.sock'}",
         allowed_hosts=_listed(values.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")),
         trusted_origins=_listed(values.get("TRUSTED_ORIGINS", "")),
+        behind_tls_proxy=_chosen("BEHIND_TLS_PROXY", values.get("BEHIND_TLS_PROXY", "0"), no="0", yes="1"),
         llm_base_url=values.get("LLM_BASE_URL", "").rstrip("/"),
         llm_api_key=values.get("LLM_API_KEY", ""),
         llm_model=values.get("LLM_MODEL", ""),

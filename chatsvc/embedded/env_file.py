@@ -24,8 +24,11 @@ CHATSVC_BIND=127.0.0.1:8000
 # Host names this server answers to, comma-separated.
 ALLOWED_HOSTS=localhost,127.0.0.1,[::1]
 
-# Origins with scheme that may log in and open the agents' socket behind a proxy: https://chat.example.com
+# Origins with scheme that may log in and open the agents' socket, where a proxy changes Host: https://chat.example.com
 TRUSTED_ORIGINS=
+
+# 1 where a proxy in front ends TLS and sets X-Forwarded-Proto and X-Forwarded-For.
+BEHIND_TLS_PROXY=0
 
 # Empty: SQLite in var/. Production: postgresql://user:password@host:5432/name
 DATABASE_URL=

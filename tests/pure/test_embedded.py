@@ -57,8 +57,23 @@ def test_the_env_file_names_every_setting_and_reads_back_as_the_defaults(tmp_pat
         line.split("=", 1) for line in path.read_text().splitlines() if line and not line.startswith("#")
     )
     assert set(pairs) == {
-        *("SECRET_KEY", "CHATSVC_DEMO", "CHATSVC_BIND", "ALLOWED_HOSTS", "TRUSTED_ORIGINS", "DATABASE_URL"),
-        *("REDIS_URL", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "LLM_CA_FILE", "DURABILITY"),
+        *(
+            "SECRET_KEY",
+            "CHATSVC_DEMO",
+            "CHATSVC_BIND",
+            "ALLOWED_HOSTS",
+            "TRUSTED_ORIGINS",
+            "BEHIND_TLS_PROXY",
+        ),
+        *(
+            "DATABASE_URL",
+            "REDIS_URL",
+            "LLM_BASE_URL",
+            "LLM_API_KEY",
+            "LLM_MODEL",
+            "LLM_CA_FILE",
+            "DURABILITY",
+        ),
         *("MAIL_HOST", "MAIL_PORT", "MAIL_USER", "MAIL_PASSWORD", "MAIL_FROM"),
     }
     written, bare = (
