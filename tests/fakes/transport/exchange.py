@@ -32,6 +32,7 @@ class Exchange(Protocol):
     """
 
     client_gone: bool
+    resting: bool  # set by the application of an upgraded connection: nothing is going on there
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         """Sends the head. Without a content-length HTTP/1.1 uses chunks."""
@@ -56,6 +57,12 @@ class Exchange(Protocol):
 
         HTTP/1.1 has no such frame: the connection closes after this exchange.
         """
+
+    async def upgrade(self, headers: Mapping[str, str]) -> None:
+        """Answers 101; from here `read` and `write` carry raw bytes. HTTP/1.1 only."""
+
+    async def read(self) -> bytes:
+        """After `upgrade`: the client's next bytes, empty once it has left."""
 
 
 App: TypeAlias = Callable[[Request, Exchange], Awaitable[None]]

@@ -15,23 +15,28 @@ class Http1Connection:
     """One connection, one request at a time."""
 
     def __init__(self, link: Link, app: App, *, number: int, idle_close_s: float = 0.0) -> None:
-        self.idle = True
         self._link = link
         self._app = app
         self._number = number
         self._idle_close_s = idle_close_s
         self._h11 = h11.Connection(h11.SERVER)
         self._exchange: Http1Exchange | None = None
+        self._answering = False
+
+    @property
+    def idle(self) -> bool:
+        """Between two requests, or upgraded and at rest."""
+        return not self._answering or (self._exchange is not None and self._exchange.resting)
 
     async def serve(self) -> None:
         """Until either side has had enough."""
         count = 0
         while (request := await self._next_request(count + 1)) is not None:
             count += 1
-            self.idle = False
+            self._answering = True
             exchange = self._exchange = Http1Exchange(self._link, self._h11)
             await self._answer(request, exchange)
-            self.idle = True
+            self._answering = False
             if exchange.last or self._h11.our_state is not h11.DONE:
                 break
             self._h11.start_next_cycle()
@@ -54,8 +59,12 @@ class Http1Connection:
     async def _watch(self, answering: asyncio.Task[None], exchange: Http1Exchange) -> None:
         """Notices a client that leaves while we speak. A half-close counts as leaving."""
         while data := await self._link.read():
-            self._h11.receive_data(data)
+            if exchange.upgraded:
+                exchange.feed(data)
+            else:
+                self._h11.receive_data(data)
         if exchange.broken:
+            exchange.feed(b"")
             return  # we left, not the client
         exchange.client_gone = exchange.last = True
         answering.cancel()
@@ -107,15 +116,18 @@ class Http1Exchange:
         self.client_gone = False
         self.last = False
         self.broken = False
+        self.resting = False
+        self.upgraded = False
         self._link = link
         self._h11 = connection
+        self._received: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         head = h11.Response(status_code=status, headers=list(headers.items()))
         await self._send(self._h11.send(head))
 
     async def write(self, data: bytes) -> None:
-        await self._send(self._h11.send(h11.Data(data=data)))
+        await self._send(data if self.upgraded else self._h11.send(h11.Data(data=data)))
 
     async def finish(self) -> None:
         await self._send(self._h11.send(h11.EndOfMessage()))
@@ -133,6 +145,20 @@ class Http1Exchange:
 
     async def goaway(self, *, processed: bool) -> None:
         self.last = True
+
+    async def upgrade(self, headers: Mapping[str, str]) -> None:
+        head = h11.InformationalResponse(status_code=101, headers=list(headers.items()))
+        await self._send(self._h11.send(head))
+        early, _ = self._h11.trailing_data
+        self.upgraded = self.last = True
+        if early:
+            self.feed(early)
+
+    def feed(self, data: bytes) -> None:
+        self._received.put_nowait(data)
+
+    async def read(self) -> bytes:
+        return await self._received.get()
 
     async def _send(self, data: bytes | None) -> None:
         if self.client_gone:

@@ -175,6 +175,7 @@ class Http2Exchange:
 
     def __init__(self, connection: Http2Connection, stream_id: int) -> None:
         self.client_gone = False
+        self.resting = False
         self._connection = connection
         self._h2 = connection.h2
         self._stream_id = stream_id
@@ -210,6 +211,12 @@ class Http2Exchange:
 
     async def goaway(self, *, processed: bool) -> None:
         await self._connection.goaway(self._stream_id if processed else max(0, self._stream_id - 2))
+
+    async def upgrade(self, headers: Mapping[str, str]) -> None:
+        raise NotImplementedError("WebSocket over HTTP/2 (RFC 8441) is nothing a model server offers")
+
+    async def read(self) -> bytes:
+        raise NotImplementedError
 
     async def _room(self) -> int:
         async with self._connection.window:

@@ -1,4 +1,4 @@
-"""A model server that speaks OpenAI's Chat Completions over TLS, and misbehaves on demand.
+"""A model server that speaks Chat Completions and the Responses API with its WebSocket mode, and misbehaves on demand.
 
 `handle.Upstream` runs it in-process; `python -m tests.fakes.upstream` as a process of its own. Both obey `Control`:
 

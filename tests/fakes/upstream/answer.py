@@ -1,4 +1,4 @@
-"""Gives one chat answer: in its time, in its dialect, and with its faults."""
+"""Gives one answer: in its time, in its shape, on its channel, and with its faults."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-import msgspec
-
-from tests.fakes.transport.exchange import ClientGone, Exchange, respond
-from tests.fakes.upstream import chat
+from tests.fakes.transport.exchange import ClientGone
+from tests.fakes.upstream.channel import Channel
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.ledger import Ledger, Seen
-from tests.fakes.upstream.profile import Chunking, Dialect, Profile, Reporting
-from tests.fakes.upstream.script import Echo, Reply, Step, Thought, Word, compose, is_token
-from tests.fakes.upstream.sse import Framer, cut
+from tests.fakes.upstream.profile import Dialect, Profile
+from tests.fakes.upstream.script import Echo, Prompt, Reply, Step, Thought, Word, compose, is_token
+from tests.fakes.upstream.shape import Shape, Tokens
 
-EVENT_STREAM = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-JSON = {"content-type": "application/json"}
-BLANK_LINE = b"\n"
 GARBAGE = b'{"choices":[{"delta":{"content":"tor'
 WIDE_CHARACTER = "\u4f60"
 
@@ -31,15 +26,17 @@ class Over(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """All that decides an answer."""
+    """All that decides an answer. Without `generate` the prompt is computed and nothing is said."""
 
-    request: chat.ChatRequest
+    prompt: Prompt
     plan: Plan
     profile: Profile
     rng: random.Random
     thinking_s: float  # first token and prefill, once the gateway is passed
     cached_tokens: int
     prompt_tokens: int
+    stream: bool = True
+    generate: bool = True
 
     @property
     def dialect(self) -> Dialect:
@@ -47,62 +44,60 @@ class Order:
 
 
 class Answer:
-    """One answer on its way out."""
+    """One answer on its way out. `reply` is what it says, cut short when it was steered."""
 
     def __init__(
         self,
         order: Order,
-        exchange: Exchange,
+        shape: Shape,
+        channel: Channel,
         ledger: Ledger,
         seen: Seen,
         released: Callable[[], Awaitable[None]],
     ) -> None:
         self._order = order
         self._dialect = order.dialect
-        self._exchange = exchange
+        self._shape = shape
+        self._channel = channel
         self._ledger = ledger
         self._seen = seen
         self._released = released
-        self._framer = Framer(order.dialect, order.rng)
-        self._held = bytearray()  # a burst being saved up
-        self._head_sent = False
-        answer_id = f"chatcmpl-{order.rng.getrandbits(96):024x}"
-        self._shape = chat.Shape(
-            answer_id, order.request.model, order.dialect, usage=self._reports and order.request.stream
+        self._steered = False
+        silent = Reply((), "stop")
+        self.reply: Reply = (
+            compose(order.plan.script or Echo(), order.prompt, order.rng) if order.generate else silent
         )
-        self.reply: Reply = compose(order.plan.script or Echo(), order.request.prompt(), order.rng)
 
     async def give(self, computed: Callable[[], None]) -> None:
         """Answers. `computed` is called when the prompt has been computed and may be cached."""
         try:
             await self._strike(Place.HEADERS)
-            if self._order.request.stream:
-                await self._stream(computed)
+            await self._think()
+            computed()
+            if self._order.stream:
+                await self._stream()
             else:
-                await self._whole(computed)
+                await self._whole()
+            await self._channel.finish()
         except Over:
             return
 
+    def steer(self) -> None:
+        """Ends the answer before its next token, with the reason `steered`."""
+        self._steered = True
+
     # ------------------------------------------------------------ the two forms
 
-    async def _stream(self, computed: Callable[[], None]) -> None:
-        await self._think(EVENT_STREAM, self._framer.comment("keep-alive"))
-        computed()
-        await self._send(self._shape.opening())
+    async def _stream(self) -> None:
+        if self._order.generate:
+            await self._events(self._shape.opening())
         await self._say()
         await self._strike(Place.END)
-        if self._dialect.finish:
-            await self._send(self._shape.finish(self.reply.finish))
-        if self._reports:
-            await self._send(self._shape.usage(self._tokens(self._seen.tokens_sent)))
-        if self._dialect.done:
-            await self._write(self._framer.raw(b"[DONE]"))
-        await self._flush()
-        await self._exchange.finish()
+        await self._events(self._shape.closing(self.reply, self._tokens(self._seen.tokens_sent)))
+        if self._shape.last_line:
+            await self._channel.raw(self._shape.last_line)
 
-    async def _whole(self, computed: Callable[[], None]) -> None:
-        await self._think(JSON, BLANK_LINE)
-        computed()
+    async def _whole(self) -> None:
         pace = self._pace()
         for step in self.reply.steps:
             if is_token(step):
@@ -110,33 +105,40 @@ class Answer:
                 await pace.wait()
                 self._ledger.token_sent(self._seen)
         await self._strike(Place.END)
-        await self._exchange.write(
-            msgspec.json.encode(self._shape.whole(self.reply, self._tokens(self.reply.tokens)))
-        )
-        await self._exchange.finish()
+        await self._channel.event(self._shape.whole(self.reply, self._tokens(self.reply.tokens)))
 
-    async def _think(self, head: dict[str, str], sign_of_life: bytes) -> None:
+    async def _think(self) -> None:
         """From the request's arrival at the model to its first token."""
         if self._dialect.headers_early or self._dialect.keepalive_s:
-            await self._start(head)
-            await self._strike(Place.DATA)
-        await self._quiet(self._order.thinking_s, self._dialect.keepalive_s, sign_of_life)
-        if not self._head_sent:
-            await self._start(head)
-            await self._strike(Place.DATA)
+            await self._begin()
+        await self._quiet(self._order.thinking_s, self._dialect.keepalive_s)
+        if not self._channel.started:
+            await self._begin()
+
+    async def _begin(self) -> None:
+        await self._channel.start()
+        await self._strike(Place.DATA)
+        if self._order.stream:
+            await self._events(self._shape.accepted())
 
     async def _say(self) -> None:
         pace = self._pace()
-        for step in self.reply.steps:
+        for number, step in enumerate(self.reply.steps):
+            if self._steered:
+                self.reply = Reply(self.reply.steps[:number], "steered")
+                return
             if is_token(step):
                 await self._strike(Place.STREAM, step)
                 await pace.wait()
             if self._dialect.empty_deltas:
-                await self._send(self._shape.empty())
-                await self._send(self._shape.step(Word("")))
-            await self._send(self._shape.step(step))
+                await self._events(self._shape.empty())
+            await self._events(self._shape.step(step))
             if is_token(step):
                 self._ledger.token_sent(self._seen)
+
+    async def _events(self, values: list[dict[str, object]]) -> None:
+        for value in values:
+            await self._channel.event(value)
 
     # ------------------------------------------------------------ faults
 
@@ -150,14 +152,14 @@ class Answer:
             await self._happen(fault, upcoming)
 
     async def _happen(self, fault: Fault, upcoming: Step | None) -> None:
-        await self._flush()
+        await self._channel.flush()
         match fault.action:
             case Action.STALL:
                 await self._stall(fault)
             case Action.GARBAGE:
-                await self._write(self._framer.raw(GARBAGE))
+                await self._channel.raw(GARBAGE)
             case Action.GOAWAY if fault.place is not Place.HEADERS:
-                await self._exchange.goaway(processed=True)
+                await self._channel.goaway(processed=True)
             case _:
                 self._seen.ended = fault.action.value
                 await self._end(fault, upcoming)
@@ -166,91 +168,55 @@ class Answer:
     async def _end(self, fault: Fault, upcoming: Step | None) -> None:
         match fault.action:
             case Action.STATUS:
-                await self._refuse(fault)
+                await self._channel.refuse(fault.status, self._shape.refusal(fault), fault.retry_after)
             case Action.GOAWAY:
-                await self._exchange.goaway(processed=False)
+                await self._channel.goaway(processed=False)
             case Action.ERROR:
-                await self._write(self._error(fault))
-                await self._flush()
-                await self._exchange.finish()
+                await self._channel.error(self._shape.error(fault))
+            case Action.FAILED:
+                await self._events(self._shape.failed(fault))
+                await self._channel.finish()
             case Action.END:
-                await self._exchange.finish()
+                await self._channel.end()
             case Action.CUT_CHARACTER:
-                await self._cut_character(upcoming)
+                await self._channel.cut_character(self._shape.step(_widened(upcoming))[-1])
             case Action.RESET_STREAM:
-                await self._exchange.reset_stream()
+                await self._channel.reset_stream()
             case Action.RESET:
-                await self._exchange.reset()
+                await self._channel.reset()
+            case Action.MISFRAME:
+                await self._channel.misframe()
             case _:
-                await self._exchange.close()
+                await self._channel.close()
 
     async def _stall(self, fault: Fault) -> None:
-        sign = self._framer.comment("keep-alive") if self._order.request.stream else BLANK_LINE
         with self._ledger.standing():
             if fault.seconds:
-                await self._quiet(fault.seconds, fault.keepalive_s, sign)
+                await self._quiet(fault.seconds, fault.keepalive_s)
                 return
             if not fault.keepalive_s:
                 await self._released()
                 return
             async with asyncio.TaskGroup() as group:
-                signs = group.create_task(self._signs(fault.keepalive_s, sign))
+                signs = group.create_task(self._signs(fault.keepalive_s))
                 await self._released()
                 signs.cancel()
 
-    async def _refuse(self, fault: Fault) -> None:
-        headers = {"retry-after": fault.retry_after} if fault.retry_after else {}
-        body = msgspec.json.encode(chat.error(fault.message, fault.code))
-        await respond(self._exchange, fault.status, body, headers=headers)
+    # ------------------------------------------------------------ time
 
-    def _error(self, fault: Fault) -> bytes:
-        value = chat.error(fault.message, fault.code)
-        return self._framer.event(value) if self._order.request.stream else msgspec.json.encode(value)
-
-    async def _cut_character(self, upcoming: Step | None) -> None:
-        """The next words get a wide character if they have none, and end after its first byte."""
-        text = upcoming.text if isinstance(upcoming, Word) else ""
-        if text.isascii():
-            text += WIDE_CHARACTER
-        data = self._framer.event(self._shape.step(Word(text)))
-        first_wide = next(at for at, byte in enumerate(data) if byte >= 0xC0)
-        await self._exchange.write(data[: first_wide + 1])
-        await self._exchange.close()
-
-    # ------------------------------------------------------------ bytes and time
-
-    async def _start(self, head: dict[str, str]) -> None:
-        self._head_sent = True
-        await self._exchange.start(200, head)
-
-    async def _send(self, value: chat.Json) -> None:
-        await self._write(self._framer.event(value))
-
-    async def _write(self, data: bytes) -> None:
-        if self._dialect.chunking is Chunking.BURST:
-            self._held += data
-            return
-        for piece in cut(data, self._dialect.chunking, self._order.rng):
-            await self._exchange.write(piece)
-
-    async def _flush(self) -> None:
-        held, self._held = bytes(self._held), bytearray()
-        if held:
-            await self._exchange.write(held)
-
-    async def _quiet(self, seconds: float, keepalive_s: float, sign_of_life: bytes) -> None:
+    async def _quiet(self, seconds: float, keepalive_s: float) -> None:
         """Waits, with a sign of life now and then where the dialect gives one."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while keepalive_s and loop.time() + keepalive_s < until:
-            await self._exchange.write(sign_of_life)
+            await self._channel.sign_of_life()
             await asyncio.sleep(keepalive_s)
         await asyncio.sleep(max(0.0, until - loop.time()))
 
-    async def _signs(self, every_s: float, sign: bytes) -> None:
+    async def _signs(self, every_s: float) -> None:
         with suppress(ClientGone):  # the connection's reader ends the answer
             while True:
-                await self._exchange.write(sign)
+                await self._channel.sign_of_life()
                 await asyncio.sleep(every_s)
 
     def _pace(self) -> Pace:
@@ -258,21 +224,20 @@ class Answer:
         rate = self._order.profile.tokens_per_s if rate is None else rate
         return Pace(rate, self._order.profile.jitter, self._order.rng)
 
-    def _tokens(self, completion: int) -> chat.Tokens:
+    def _tokens(self, completion: int) -> Tokens:
         reasoning = min(completion, sum(isinstance(step, Thought) for step in self.reply.steps))
-        return chat.Tokens(
+        return Tokens(
             prompt=self._order.prompt_tokens,
             cached=self._order.cached_tokens,
             completion=completion,
             reasoning=reasoning,
         )
 
-    @property
-    def _reports(self) -> bool:
-        if self._dialect.usage is Reporting.ASKED:
-            options = self._order.request.stream_options
-            return options is not None and options.include_usage
-        return self._dialect.usage is Reporting.ALWAYS
+
+def _widened(upcoming: Step | None) -> Word:
+    """The next words, with a wide character if they have none."""
+    text = upcoming.text if isinstance(upcoming, Word) else ""
+    return Word(text + WIDE_CHARACTER if text.isascii() else text)
 
 
 class Pace:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import msgspec
 
-from tests.fakes.upstream.profile import Dialect
+from tests.fakes.upstream.faults import Fault
+from tests.fakes.upstream.profile import Dialect, Reporting
 from tests.fakes.upstream.script import CallArguments, CallStarted, Prompt, Reply, Step, Thought, Word
-
-Json: TypeAlias = dict[str, object]
-CREATED = 1_700_000_000  # a clock here would make two runs differ
+from tests.fakes.upstream.shape import CREATED, Json, Tokens
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -82,43 +79,62 @@ def _render(message: Message) -> bytes:
     return b"".join([head, message.text.encode(), bytes(message.tool_calls), b"<|end|>"])
 
 
-class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer cost."""
-
-    prompt: int
-    cached: int
-    completion: int
-    reasoning: int
-
-    def usage(self, dialect: Dialect) -> Json:
-        usage: Json = {
-            "prompt_tokens": self.prompt,
-            "completion_tokens": self.completion,
-            "total_tokens": self.prompt + self.completion,
-            "completion_tokens_details": {"reasoning_tokens": self.reasoning},
-        }
-        if dialect.deepseek_usage:
-            usage["prompt_cache_hit_tokens"] = self.cached
-            usage["prompt_cache_miss_tokens"] = self.prompt - self.cached
-        else:
-            usage["prompt_tokens_details"] = {"cached_tokens": self.cached}
-        return usage
+def _usage(tokens: Tokens, dialect: Dialect) -> Json:
+    usage: Json = {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.completion,
+        "total_tokens": tokens.prompt + tokens.completion,
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning},
+    }
+    if dialect.deepseek_usage:
+        usage["prompt_cache_hit_tokens"] = tokens.cached
+        usage["prompt_cache_miss_tokens"] = tokens.prompt - tokens.cached
+    else:
+        usage["prompt_tokens_details"] = {"cached_tokens": tokens.cached}
+    return usage
 
 
-class Shape:
+class ChatShape:
     """Makes the JSON of one answer."""
 
-    def __init__(self, answer_id: str, model: str, dialect: Dialect, *, usage: bool) -> None:
+    def __init__(self, answer_id: str, request: ChatRequest, dialect: Dialect) -> None:
+        self.last_line = b"[DONE]" if dialect.done else b""
         self._id = answer_id
-        self._model = model
+        self._model = request.model
         self._dialect = dialect
-        self._usage = usage
+        self._reports = _reports(request, dialect)
+        self._usage = self._reports and request.stream
         self._calls = -1  # index of the call being written
 
-    def opening(self) -> Json:
-        return self._chunk({"role": "assistant", "content": ""})
+    def accepted(self) -> list[Json]:
+        return []
 
-    def step(self, step: Step) -> Json:
+    def opening(self) -> list[Json]:
+        return [self._chunk({"role": "assistant", "content": ""})]
+
+    def step(self, step: Step) -> list[Json]:
+        return [self._step(step)]
+
+    def empty(self) -> list[Json]:
+        return [self._chunk({}), self._step(Word(""))]
+
+    def closing(self, reply: Reply, tokens: Tokens) -> list[Json]:
+        finish = [self._chunk({}, reply.finish)] if self._dialect.finish else []
+        if not self._reports:
+            return finish
+        usage = _usage(tokens, self._dialect)
+        return [*finish, {**self._head("chat.completion.chunk"), "choices": [], "usage": usage}]
+
+    def refusal(self, fault: Fault) -> Json:
+        return error(fault.message, fault.code)
+
+    def error(self, fault: Fault) -> Json:
+        return error(fault.message, fault.code)
+
+    def failed(self, fault: Fault) -> list[Json]:
+        return []
+
+    def _step(self, step: Step) -> Json:
         match step:
             case Word():
                 return self._chunk({"content": step.text})
@@ -134,15 +150,6 @@ class Shape:
                     {"tool_calls": [{"index": self._calls, "function": {"arguments": step.text}}]}
                 )
 
-    def empty(self) -> Json:
-        return self._chunk({})
-
-    def finish(self, reason: str) -> Json:
-        return self._chunk({}, reason)
-
-    def usage(self, tokens: Tokens) -> Json:
-        return {**self._head("chat.completion.chunk"), "choices": [], "usage": tokens.usage(self._dialect)}
-
     def whole(self, reply: Reply, tokens: Tokens) -> Json:
         """The answer of a request that did not ask for a stream."""
         message: Json = {"role": "assistant", "content": reply.text or None}
@@ -154,7 +161,7 @@ class Shape:
         return {
             **self._head("chat.completion"),
             "choices": [choice],
-            "usage": tokens.usage(self._dialect),
+            "usage": _usage(tokens, self._dialect),
         }
 
     def _chunk(self, delta: Json, finish: str | None = None) -> Json:
@@ -170,6 +177,12 @@ class Shape:
 
     def _head(self, kind: str) -> Json:
         return {"id": self._id, "object": kind, "created": CREATED, "model": self._model}
+
+
+def _reports(request: ChatRequest, dialect: Dialect) -> bool:
+    if dialect.usage is Reporting.ASKED:
+        return request.stream_options is not None and request.stream_options.include_usage
+    return dialect.usage is Reporting.ALWAYS
 
 
 def error(message: str, code: str, kind: str = "server_error") -> Json:

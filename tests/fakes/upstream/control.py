@@ -57,6 +57,17 @@ class Release(msgspec.Struct, frozen=True, tag="release", forbid_unknown_fields=
     """Lets every answer that stands at a stall go on."""
 
 
+class Push(msgspec.Struct, frozen=True, tag="push", forbid_unknown_fields=True):
+    """Says `text` on every open WebSocket, then closes it with the code `close` unless that is 0."""
+
+    text: str = ""
+    close: int = 0
+
+
+class Expire(msgspec.Struct, frozen=True, tag="expire", forbid_unknown_fields=True):
+    """The hour of every open WebSocket is over now."""
+
+
 class Forget(msgspec.Struct, frozen=True, tag="forget", forbid_unknown_fields=True):
     """Empties counts, requests, plans, broken connections to come and the prefix cache."""
 
@@ -75,7 +86,18 @@ class Wait(msgspec.Struct, frozen=True, tag="wait", forbid_unknown_fields=True):
 
 
 Command: TypeAlias = (
-    Next | Always | SetProfile | Break | EndConnections | Refuse | Accept | Release | Forget | Wait
+    Next
+    | Always
+    | SetProfile
+    | Break
+    | EndConnections
+    | Refuse
+    | Accept
+    | Release
+    | Push
+    | Expire
+    | Forget
+    | Wait
 )
 
 
@@ -124,6 +146,12 @@ class Control(ABC):
 
     def release(self) -> None:
         self.send(Release())
+
+    def push(self, text: str = "", *, close: int = 0) -> None:
+        self.send(Push(text, close))
+
+    def expire(self) -> None:
+        self.send(Expire())
 
     def forget(self) -> None:
         self.send(Forget())

@@ -32,6 +32,8 @@ class Action(StrEnum):
     ERROR = "error"  # an error object inside the 200 stream, then a proper end
     GARBAGE = "garbage"  # an event that is not JSON; then it goes on
     CUT_CHARACTER = "cut_character"  # closes in the middle of a character of three bytes
+    FAILED = "failed"  # Responses: `response.failed`, then a proper end
+    MISFRAME = "misframe"  # WebSocket: a frame that breaks the protocol; over HTTP as RESET
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +48,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     retry_after: str = ""
     seconds: float = 0.0  # 0: until released or the client leaves
     keepalive_s: float = 0.0
+    laneless: bool = False  # WebSocket: the error names no stream
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

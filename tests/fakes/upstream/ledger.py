@@ -29,6 +29,12 @@ class Counts(msgspec.Struct, kw_only=True):
     finished: int = 0
     aborts: int = 0  # the client left before its answer's end
     tokens_sent: int = 0
+    sockets_opened: int = 0  # WebSockets
+    sockets_open: int = 0
+    sockets_refused: int = 0
+    sockets_expired: int = 0
+    creates_queued: int = 0  # `response.create` that had to wait for its lane or a place
+    creates_refused: int = 0  # client events that never became a response
     crashes: int = 0  # bugs of the fake itself
 
 
@@ -49,6 +55,11 @@ class Seen(msgspec.Struct, kw_only=True):
     received_s: float = 0.0  # monotonic, which processes of one machine share
     first_token_s: float = 0.0
     ended: str = ""
+    # Of the Responses API.
+    stream_id: str = ""
+    previous_response_id: str = ""
+    input_items: int = 0
+    generate: bool = True
 
 
 class Ledger:
@@ -66,6 +77,7 @@ class Ledger:
             connections_open=self.counts.connections_open,
             requests_open=self.counts.requests_open,
             stalled=self.counts.stalled,
+            sockets_open=self.counts.sockets_open,
         )
         self.requests.clear()
         self.crashes.clear()
@@ -102,6 +114,34 @@ class Ledger:
     def crashed(self, error: BaseException) -> None:
         self.counts.crashes += 1
         self.crashes.append(repr(error))
+        self.changed()
+
+    @contextmanager
+    def socket(self) -> Iterator[None]:
+        """While a WebSocket is open."""
+        self.counts.sockets_opened += 1
+        self.counts.sockets_open += 1
+        self.changed()
+        try:
+            yield
+        finally:
+            self.counts.sockets_open -= 1
+            self.changed()
+
+    def socket_refused(self) -> None:
+        self.counts.sockets_refused += 1
+        self.changed()
+
+    def socket_expired(self) -> None:
+        self.counts.sockets_expired += 1
+        self.changed()
+
+    def create_queued(self) -> None:
+        self.counts.creates_queued += 1
+        self.changed()
+
+    def create_refused(self) -> None:
+        self.counts.creates_refused += 1
         self.changed()
 
     # ------------------------------------------------------------ requests

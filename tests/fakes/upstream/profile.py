@@ -32,6 +32,15 @@ class Reporting(StrEnum):
     NEVER = "never"
 
 
+class Upgrade(StrEnum):
+    """What becomes of a request for a WebSocket that is not refused."""
+
+    ACCEPT = "accept"
+    STALL = "stall"  # no answer at all
+    MANGLE = "mangle"  # 101 with a wrong `sec-websocket-accept`
+    DIE = "die"  # 101, and closed with the first message: a proxy that knows no WebSocket
+
+
 class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Harmless differences between servers: a client has to read every one of them."""
 
@@ -88,6 +97,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     models: tuple[str, ...] = ()  # empty: any name is served
     max_streams: int = 100  # HTTP/2, per connection
     idle_close_s: float = 0.0
+
+    # The Responses API over WebSocket.
+    ws_lanes: bool = True  # False: the sequential variant, which knows no `stream_id`
+    ws_in_flight: int = 16  # responses of a connection at once; more are queued
+    ws_names: int = 32
+    ws_lifetime_s: float = 3_600.0
+    ws_steering: bool = True
+    ws_upgrade: Upgrade = Upgrade.ACCEPT
+    ws_refusal: int = 0  # refuses the upgrade with this status
+    ws_retry_after: str = ""
+
     dialect: Dialect = Dialect()
 
     def but(self, **changes: object) -> Profile:

@@ -1,4 +1,4 @@
-"""The model server: routes, refusals of its own, and what it keeps between requests."""
+"""The model server: routes, and what a test or a bench may order of it."""
 
 from __future__ import annotations
 
@@ -12,32 +12,27 @@ from tests.fakes.transport.exchange import Exchange, Request, respond
 from tests.fakes.transport.listener import Certificates, Listener, Network
 from tests.fakes.upstream import chat
 from tests.fakes.upstream.answer import Answer, Order
-from tests.fakes.upstream.cache import PrefixCache, count_tokens
+from tests.fakes.upstream.channel import Channel, StreamChannel, WholeChannel
 from tests.fakes.upstream.control import (
     Accept,
     Always,
     Break,
     Command,
     EndConnections,
+    Expire,
     Forget,
     Next,
+    Push,
     Refuse,
     Release,
     SetProfile,
     Wait,
 )
-from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.ledger import Counts, Ledger, Seen
+from tests.fakes.upstream.model import Model, Refused
 from tests.fakes.upstream.profile import INSTANT, Profile
-
-
-class Refused(Exception):
-    """A request this server would not answer on a good day either."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.body = chat.error(message, code, "invalid_request_error")
+from tests.fakes.upstream.responses import http_error
+from tests.fakes.upstream.responses_api import ResponsesApi
 
 
 class UpstreamServer:
@@ -48,12 +43,9 @@ class UpstreamServer:
     ) -> None:
         self.ledger = Ledger()
         self.listener = Listener(self.serve, self.ledger, port=port, certificates=certificates)
-        self._cache = PrefixCache()
-        self._plans: list[Plan] = []
-        self._always: Plan | None = None
-        self._release = asyncio.Event()
+        self._model = Model(profile)
+        self._responses = ResponsesApi(self._model, self.ledger)
         self._stop = asyncio.Event()
-        self._last_used = float("-inf")
         self._set_profile(profile)
 
     async def run(self, ready: Callable[[], None]) -> None:
@@ -70,24 +62,25 @@ class UpstreamServer:
     async def obey(self, command: Command) -> Counts:
         """Raises `TimeoutError`."""
         match command:
-            case Break() | EndConnections() | Refuse() | Accept():
+            case Break() | EndConnections() | Refuse() | Accept() | Push() | Expire():
                 await self._obey_connections(command)
             case Next():
-                self._plans.extend(command.plans)
+                self._model.expect(command.plans)
             case Always():
-                self._always = command.plan
+                self._model.always = command.plan
             case SetProfile():
                 self._set_profile(command.profile)
             case Release():
-                self._release.set()
-                self._release = asyncio.Event()
+                self._model.release()
             case Forget():
                 self._forget()
             case Wait():
                 await self._wait(command)
         return msgspec.structs.replace(self.ledger.counts)
 
-    async def _obey_connections(self, command: Break | EndConnections | Refuse | Accept) -> None:
+    async def _obey_connections(
+        self, command: Break | EndConnections | Refuse | Accept | Push | Expire
+    ) -> None:
         match command:
             case Break():
                 self.listener.faults.extend(command.faults)
@@ -97,6 +90,10 @@ class UpstreamServer:
                 self.listener.refuse()
             case Accept():
                 await self.listener.accept()
+            case Push():
+                await self._responses.push(command.text, command.close)
+            case Expire():
+                await self._responses.expire()
 
     # ------------------------------------------------------------ requests
 
@@ -108,101 +105,65 @@ class UpstreamServer:
                 await self._route(request, exchange, seen)
             except Refused as refused:
                 seen.ended = f"refused {refused.status}"
-                await respond(exchange, refused.status, msgspec.json.encode(refused.body))
+                body = http_error(refused.code, str(refused), refused.param, "invalid_request_error")
+                await respond(exchange, refused.status, msgspec.json.encode(body))
+        if seen.ended == "upgraded":
+            await self._responses.converse(request, exchange)
 
     async def _route(self, request: Request, exchange: Exchange, seen: Seen) -> None:
-        self._admit(request)
+        self._model.admit(request)
         match (request.method, request.path.partition("?")[0]):
             case ("GET", "/v1/models"):
                 await self._models(exchange)
             case ("POST", "/v1/chat/completions"):
                 await self._chat(request, exchange, seen)
+            case ("POST", "/v1/responses"):
+                await self._responses.post(request, exchange, seen)
+            case ("GET", "/v1/responses"):
+                await self._responses.connect(request, exchange, seen)
             case _:
                 raise Refused(404, "unknown_url", f"Unknown request URL: {request.path}")
 
     async def _models(self, exchange: Exchange) -> None:
-        names = self.profile.models or ("fake-model",)
+        names = self._model.profile.models or ("fake-model",)
         await respond(exchange, 200, msgspec.json.encode(chat.models(names)))
 
     async def _chat(self, request: Request, exchange: Exchange, seen: Seen) -> None:
-        wanted = self._parse(request)
-        profile = self.profile
-        rng = random.Random(f"{profile.seed}/{seen.serial}")
+        model = self._model
+        wanted = self._parse_chat(request)
+        rng = random.Random(f"{model.profile.seed}/{seen.serial}")
         rendered = wanted.rendered()
-        now = asyncio.get_running_loop().time()
-        seen.prompt_tokens = count_tokens(rendered)
-        seen.cached_tokens = self._cache.cached_tokens(rendered, wanted.prompt_cache_key, profile, now)
-        plan = self._take_plan(request)
+        plan = model.take_plan(seen.body)
         order = Order(
-            request=wanted,
-            plan=plan,
-            profile=profile,
-            rng=rng,
-            thinking_s=self._thinking_s(plan, profile, rng, seen, now),
-            cached_tokens=seen.cached_tokens,
-            prompt_tokens=seen.prompt_tokens,
-        )
-        self._last_used = now
-
-        def remember(computed: bytes) -> None:
-            when = asyncio.get_running_loop().time()
-            self._cache.remember(computed, wanted.prompt_cache_key, profile, when)
-
-        answer = Answer(order, exchange, self.ledger, seen, self._released)
-        await answer.give(computed=lambda: remember(rendered))
+            prompt=wanted.prompt(), plan=plan, profile=model.profile, rng=rng, stream=wanted.stream,
+            thinking_s=model.begin(rendered, wanted.prompt_cache_key, plan, seen, rng),
+            cached_tokens=seen.cached_tokens, prompt_tokens=seen.prompt_tokens,
+        )  # fmt: skip
+        shape = chat.ChatShape(f"chatcmpl-{rng.getrandbits(96):024x}", wanted, order.dialect)
+        channel: Channel = (StreamChannel if wanted.stream else WholeChannel)(exchange, order.dialect, rng)
+        answer = Answer(order, shape, channel, self.ledger, seen, model.released)
+        await answer.give(computed=lambda: model.remember(rendered, wanted.prompt_cache_key))
         if not seen.ended:
-            remember(wanted.continued(answer.reply))
+            model.remember(wanted.continued(answer.reply), wanted.prompt_cache_key)
 
-    def _admit(self, request: Request) -> None:
-        scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        if key in self.profile.forbidden_keys:
-            raise Refused(403, "permission_denied", "This key may not use this model.")
-        if self.profile.api_keys and (scheme != "Bearer" or key not in self.profile.api_keys):
-            raise Refused(401, "invalid_api_key", "Incorrect API key provided.")
-
-    def _parse(self, request: Request) -> chat.ChatRequest:
+    def _parse_chat(self, request: Request) -> chat.ChatRequest:
         try:
             wanted = msgspec.json.decode(request.body, type=chat.ChatRequest)
         except msgspec.DecodeError as error:
             raise Refused(400, "invalid_request", str(error)) from error
-        if self.profile.models and wanted.model not in self.profile.models:
-            raise Refused(404, "model_not_found", f"The model `{wanted.model}` does not exist.")
+        self._model.serves(wanted.model)
         if not wanted.messages:
             raise Refused(400, "invalid_request", "[] is too short - 'messages'")
         return wanted
 
-    def _take_plan(self, request: Request) -> Plan:
-        body = request.body.decode(errors="replace")
-        for at, plan in enumerate(self._plans):
-            if plan.match in body:
-                left = plan.times - 1
-                self._plans[at : at + 1] = [msgspec.structs.replace(plan, times=left)] if left > 0 else []
-                return plan
-        return self._always if self._always is not None and self._always.match in body else Plan()
-
-    # ------------------------------------------------------------ time
-
     def _gateway_s(self, request: Request) -> float:
-        first = request.number_on_connection == 1
-        return self.profile.gateway_s + (self.profile.auth_s if first else 0.0)
-
-    def _thinking_s(self, plan: Plan, profile: Profile, rng: random.Random, seen: Seen, now: float) -> float:
-        first = profile.first_token_s
-        if profile.first_token_high_s:
-            first = rng.triangular(profile.first_token_low_s, profile.first_token_high_s, first)
-        if plan.first_token_s is not None:
-            first = plan.first_token_s
-        asleep = now - self._last_used > profile.unload_after_s
-        uncached = seen.prompt_tokens - seen.cached_tokens
-        return first + uncached * profile.prefill_s_per_token + (profile.load_s if asleep else 0.0)
-
-    async def _released(self) -> None:
-        await self._release.wait()
+        profile = self._model.profile
+        return profile.gateway_s + (profile.auth_s if request.number_on_connection == 1 else 0.0)
 
     # ------------------------------------------------------------ orders
 
     def _set_profile(self, profile: Profile) -> None:
-        self.profile = profile
+        self._model.profile = profile
         self.listener.network = Network(
             rtt_s=profile.rtt_s,
             # TCP's own handshake is a round trip that the kernel does not take on one machine.
@@ -212,9 +173,8 @@ class UpstreamServer:
         )
 
     def _forget(self) -> None:
-        self._plans.clear()
-        self._always = None
-        self._cache.clear()
+        self._model.forget()
+        self._responses.forget()
         self.listener.faults.clear()
         self.ledger.forget()
 

@@ -7,17 +7,21 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tests.fakes.upstream.chat import Json
 from tests.fakes.upstream.profile import Chunking, Dialect, LineEnd
+from tests.fakes.upstream.shape import Json
 
 LINE_ENDS = {LineEnd.LF: b"\n", LineEnd.CRLF: b"\r\n", LineEnd.CR: b"\r"}
 LARGEST_RANDOM_CHUNK = 24
 
 
 class Framer:
-    """Turns JSON values into event bytes of one dialect. JSON is UTF-8, never `\\u` escapes."""
+    """Turns JSON values into event bytes of one dialect. JSON is UTF-8, never `\\u` escapes.
 
-    def __init__(self, dialect: Dialect, rng: random.Random) -> None:
+    With `named` an event carries its own `type` as its name.
+    """
+
+    def __init__(self, dialect: Dialect, rng: random.Random, *, named: bool = False) -> None:
+        self._named = named
         self._dialect = dialect
         self._rng = rng
         self._end = LINE_ENDS[dialect.line_end]
@@ -37,7 +41,8 @@ class Framer:
                 b"event: ping", b"id: %d" % self._count, b"retry: 3000", b'data: {"ping":1}'
             )
             around += self._lines(b"event: nothing")  # no data: not an event at all
-        return around + self.raw(data)
+        name = value.get("type") if self._named else None
+        return around + (b"event: %s" % str(name).encode() + self._end if name else b"") + self.raw(data)
 
     def raw(self, data: bytes) -> bytes:
         """An event with exactly this data."""
