@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from enum import IntEnum, StrEnum
-from typing import Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +23,7 @@ SUBPROTOCOLS: Final = (MSGPACK_SUBPROTOCOL, JSON_SUBPROTOCOL)
 FRAME_LIMIT_BYTES: Final = 1024 * 1024
 TEXT_LIMIT_CHARACTERS: Final = 8_000
 CLIENT_ID_LIMIT: Final = 64
+REFUSAL_LIMIT: Final = 200  # characters of the reason, which may quote the frame
 HELLO_DEADLINE_S: Final = 5.0
 HEARTBEAT_S: Final = 30
 PAGE_EVENTS: Final = 50
@@ -477,6 +478,10 @@ CODES: Final[dict[type[Struct], int]] = {
 # ---------------------------------------------------------------- client → server
 
 
+# What JavaScript counts exactly; databases and Redis hold it too.
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
+
+
 class ClientFrame(Struct, frozen=True, tag_field="type"):
     pass
 
@@ -493,7 +498,7 @@ class Hello(ClientFrame, frozen=True, tag="hello"):
     locale: str = "en"
     conversation: str | None = None
     epoch: str | None = None
-    seq: int | None = None
+    seq: Count | None = None
 
 
 class Ping(ClientFrame, frozen=True, tag="ping"):
@@ -513,7 +518,7 @@ class Stop(ClientFrame, frozen=True, tag="turn.stop"):
 
     conversation: str
     turn: str
-    painted: int
+    painted: Count
 
 
 class RequestHandoff(ClientFrame, frozen=True, tag="handoff.request"):
@@ -538,8 +543,8 @@ class FetchHistory(ClientFrame, frozen=True, tag="history.fetch"):
     """`after` fills a gap; `before` asks for the page of older events; both are seqs, exactly one is given."""
 
     conversation: str
-    after: int | None = None
-    before: int | None = None
+    after: Count | None = None
+    before: Count | None = None
 
 
 class NewConversation(ClientFrame, frozen=True, tag="conversation.new"):
@@ -721,29 +726,41 @@ def _parse(decoder: msgspec.json.Decoder[T], text: str) -> T:
     if len(text) > FRAME_LIMIT_BYTES:
         raise FrameError(ErrorCode.TOO_LONG, "the frame is larger than 1 MiB")
     try:
-        return _checked(decoder.decode(text))
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        frame = decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise _explained(text, error) from error
-
-
-def _checked(frame: T) -> T:
-    frame_id = getattr(frame, "id", None)
-    if frame_id is not None and not 0 < len(frame_id) <= CLIENT_ID_LIMIT:
-        raise FrameError(ErrorCode.BAD_FRAME, f"an id has 1 to {CLIENT_ID_LIMIT} characters")
+    _check(frame)
     return frame
+
+
+def _check(frame: object) -> None:
+    """Ids fit and no field, of whatever use, holds what a database refuses; the text is judged by `clean_text`."""
+    values = msgspec.structs.asdict(frame)  # type: ignore[arg-type]  # every client frame is a struct
+    of = str(type(frame).__struct_config__.tag)  # type: ignore[attr-defined]
+    frame_id = values.get("id")
+    if frame_id is not None and not 0 < len(frame_id) <= CLIENT_ID_LIMIT:
+        raise FrameError(ErrorCode.BAD_FRAME, f"an id has 1 to {CLIENT_ID_LIMIT} characters", None, of)
+    for name, value in values.items():
+        if name != "text" and isinstance(value, str) and "\x00" in value:
+            raise FrameError(ErrorCode.BAD_FRAME, f"{name} holds a NUL", _echoed(frame_id), of)
 
 
 def _explained(text: str, error: Exception) -> FrameError:
     # The standard library reads what msgspec refuses (lone surrogates): the sender learns which frame failed.
     try:
         read = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict) or not isinstance(read.get("type"), str):
         return FrameError(ErrorCode.BAD_FRAME, "the frame is not a JSON object with a type")
-    frame_id = read["id"] if isinstance(read.get("id"), str) else None
+    frame_id, of = _echoed(read.get("id")), _echoed(read["type"])
     if any(_unstorable(value) for value in read.values() if isinstance(value, str)):
-        unstorable = "the text holds characters that cannot be stored"
-        return FrameError(ErrorCode.BAD_TEXT, unstorable, frame_id, read["type"])
+        return FrameError(ErrorCode.BAD_TEXT, "the text holds characters that cannot be stored", frame_id, of)
     code = ErrorCode.UNKNOWN_TYPE if "$.type" in str(error) else ErrorCode.BAD_FRAME
-    return FrameError(code, str(error), frame_id, read["type"])
+    return FrameError(code, str(error)[:REFUSAL_LIMIT], frame_id, of)
+
+
+def _echoed(value: object) -> str | None:
+    """What a refusal may repeat of the frame: short, and of characters that can be encoded."""
+    fits = isinstance(value, str) and len(value) <= CLIENT_ID_LIMIT and not _unstorable(value)
+    return str(value) if fits else None
