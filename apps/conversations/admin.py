@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
@@ -49,7 +50,7 @@ class ConversationAdmin(ReadOnlyAdmin):
 
     @display(description=_("Last line"))
     def line(self, conversation: Conversation) -> str:
-        return conversation.last_line[:80] or "–"
+        return Truncator(conversation.last_words).chars(80) or "–"
 
     @display(description=_("Status"), label={"open": "success", "resolved": ""})
     def status_label(self, conversation: Conversation) -> tuple[str, str]:

@@ -5,11 +5,13 @@ tests/js/markdown.json fixes what both show. Nothing here reads or writes a conv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from html import unescape
 from typing import Any, Final
 
 import nh3
-from django.utils.html import escape
+from django.utils.html import escape, strip_tags
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
@@ -25,6 +27,8 @@ MAX_EMPHASIS: Final = 16
 _TAGS: Final = frozenset(
     "a blockquote br code div em h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul".split()  # noqa: SIM905 - reads better
 )
+# Where one line ends, so that its last word does not join the next one's first.
+_EDGE: Final = re.compile(r"<(?:[bh]r|/(?:p|h\d|li|pre|t[dh]))>")
 _ALIGNMENTS: Final = {"left": "align-start", "center": "align-center", "right": "align-end"}
 
 
@@ -49,6 +53,11 @@ def to_html(source: str) -> SafeString:
             set_tag_attribute_values={"a": {"target": "_blank"}},
         )
     )
+
+
+def to_text(source: str) -> str:
+    """The words of a message in one line, without its marks."""
+    return " ".join(unescape(strip_tags(_EDGE.sub(" ", to_html(source)))).split())
 
 
 def _style(token: Token) -> None:

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Agent, Site, Team, Workspace
+from apps.conversations.markup import to_text
 from apps.customers.models import Customer
 from apps.stores.ids import new_id
 from apps.wire.protocol import OwnerKind, Status
@@ -85,7 +86,12 @@ class Conversation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.customer} · {self.last_line[:40]}"
+        return f"{self.customer} · {self.last_words[:40]}"
+
+    @property
+    def last_words(self) -> str:
+        """The last line as it is read: an assistant's without its Markdown."""
+        return to_text(self.last_line) if self.last_author == "assistant" else self.last_line
 
 
 class Message(models.Model):

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import Agent, Site, Team
-from apps.conversations.models import Message, OutboxItem
+from apps.conversations.models import Conversation, Message, OutboxItem
 from apps.customers.models import Customer, ProfileSource
 from tests.db.admin_world import MODEL_KEY, PASSWORD, SHOP_KEY, Corner, logged_in, outbox_item
 
@@ -290,6 +290,15 @@ def test_a_transcript_shows_answers_as_the_customer_saw_them(boss: Client, ours:
     body = boss.get(page(ours.conversation)).content.decode()
     assert '<p class="cs-message-text">It is **blue**.</p>' in body
     assert '<div class="cs-message-markup"><p>It is <strong>blue</strong>.</p></div>' in body
+
+
+@pytest.mark.parametrize(("author", "shown"), [("customer", "It is **blue**."), ("assistant", "It is blue.")])
+def test_a_last_line_reads_as_it_was_shown(boss: Client, ours: Corner, author: str, shown: str) -> None:
+    Conversation.objects.update(last_line="It is **blue**.", last_author=author)
+    for place in (reverse("admin:index"), listing(Conversation)):
+        body = boss.get(place).content.decode()
+        assert shown in body
+        assert ("**blue**" in body) == ("**blue**" in shown)
 
 
 def test_a_superuser_retries_an_outbox_item(superuser: Client) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from apps.conversations.markup import to_html
+from apps.conversations.markup import to_html, to_text
 from apps.conversations.markup_inlines import MAX_LENGTH, safe_href
 from chatsvc.environment import BASE_DIR
 
@@ -181,3 +181,19 @@ def test_quotes_and_lists_too_deep_lose_no_word() -> None:
 @pytest.mark.parametrize(("address", "opened"), ADDRESSES.items())
 def test_only_addresses_that_we_open_are_links(address: str, opened: bool) -> None:
     assert safe_href(address) == (address if opened else None)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("It is **blue**,\nsee [the list](https://example.com/).", "It is blue, see the list."),
+        ("# Boots\n\n- worn\n- new", "Boots worn new"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "a b 1 2"),
+        ("<b>5 < 6</b> & `x > y`", "<b>5 < 6</b> & x > y"),
+        ("**10**`42`\n\n---\n> ok", "1042 ok"),
+        ("**cut off in", "**cut off in"),
+        ("", ""),
+    ],
+)
+def test_a_line_of_a_list_holds_the_words_without_their_marks(source: str, words: str) -> None:
+    assert to_text(source) == words
