@@ -27,8 +27,8 @@ class Product:
 CUSTOMERS: Final = {
     customer.id: customer
     for customer in (
-        Customer("mia", "Mia Chen", "mia@example.com"),
-        Customer("leo", "Leo Martin", "leo@example.com"),
+        Customer("mia", "Mia Chen", "mia.chen@example.com"),
+        Customer("leo", "Leo Martin", "leo.martin@example.com"),
     )
 }
 
@@ -81,12 +81,12 @@ WORDS: Final = {
         "hint_mia": "You are Mia. Orders 1042, 1017 and 0998 are yours: ask where 1042 is.",
         "hint_leo": "You are Leo. Orders 1050 and 1031 are yours.",
         "new": "New this season",
-        "promise_1": "Free returns for 30 days",
-        "promise_1_about": "Worn outside or not: ask us, we are fair about it.",
+        "promise_1": "Returns for 60 days",
+        "promise_1_about": "Boots you have worn, too: 30 days, for store credit.",
         "promise_2": "Repairs for life",
         "promise_2_about": "Soles, poles, zips and batteries at cost.",
-        "promise_3": "Two to four days",
-        "promise_3_about": "Tracked delivery across Europe and China.",
+        "promise_3": "Two to four working days",
+        "promise_3_about": "Tracked all the way; the next day if you are in a hurry.",
         "ask": "Ask us anything",
         "footer": "Lantern is the demo shop of chatsvc. Nothing here can be bought.",
     },
@@ -105,12 +105,12 @@ WORDS: Final = {
         "hint_mia": "您现在是 Mia，订单 1042、1017 和 0998 是您的：问问 1042 到哪了。",
         "hint_leo": "您现在是 Leo，订单 1050 和 1031 是您的。",
         "new": "本季新品",
-        "promise_1": "30 天免费退货",
-        "promise_1_about": "穿过也没关系，先问问我们。",
+        "promise_1": "60 天退货",
+        "promise_1_about": "靴子穿过也行：30 天内退成购物金。",
         "promise_2": "终身维修",
         "promise_2_about": "鞋底、帐杆、拉链和电池，只收成本价。",
-        "promise_3": "2–4 天送达",
-        "promise_3_about": "欧洲与中国全程可追踪配送。",
+        "promise_3": "2–4 个工作日送达",
+        "promise_3_about": "全程可追踪，急用可选次日达。",
         "ask": "有问题，随时问",
         "footer": "Lantern 是 chatsvc 的演示商店，这里的商品并不出售。",
     },
