@@ -140,8 +140,8 @@ function facts(panel, words) {
   const list = h("dl", { class: "facts" });
   if (panel.email) list.append(h("dt", {}, words.t("context.email")), h("dd", {}, panel.email));
   for (const [name, value] of Object.entries(panel.attributes)) {
-    const label = words.has(`attribute.${name}`) ? words.t(`attribute.${name}`) : name;
-    list.append(h("dt", {}, label), h("dd", {}, String(value)));
+    const label = words.has(`attribute.${name}`) ? words.t(`attribute.${name}`) : readable(name);
+    list.append(h("dt", {}, label), h("dd", {}, words.has(`fact.${value}`) ? words.t(`fact.${value}`) : value));
   }
   return list.firstChild
     ? list
@@ -150,6 +150,12 @@ function facts(panel, words) {
         { class: "quiet-note person-note" },
         words.t(panel.verified ? "context.no_facts" : "context.unverified_hint"),
       );
+}
+
+/** A name that the shop gave to machines, for people. @param {string} name */
+function readable(name) {
+  const spaced = name.replace(/[_-]+/g, " ").trim();
+  return spaced.charAt(0).toLocaleUpperCase() + spaced.slice(1);
 }
 
 /**
