@@ -32,7 +32,7 @@ export class Words {
 
   /** @param {number} at */
   time(at) {
-    return new Intl.DateTimeFormat(this.tag, { hour: "2-digit", minute: "2-digit" }).format(at);
+    return new Intl.DateTimeFormat(this.tag, { hour: "numeric", minute: "2-digit" }).format(at);
   }
 
   /** Today, yesterday, or the date. @param {number} at @param {number} now */
@@ -50,7 +50,7 @@ export class Words {
 
   /** Day and time, for what is to come. @param {number} at */
   moment(at) {
-    return new Intl.DateTimeFormat(this.tag, { weekday: "long", hour: "2-digit", minute: "2-digit" }).format(at);
+    return new Intl.DateTimeFormat(this.tag, { weekday: "long", hour: "numeric", minute: "2-digit" }).format(at);
   }
 
   /** @param {number} weekday  0 is Monday */
