@@ -26,7 +26,7 @@ class Rule(models.Model):
     condition = models.TextField(
         _("condition"),
         max_length=MAX_CONDITION_CHARACTERS,
-        help_text='For example: tier == "gold" && text_lower.contains("refund")',
+        help_text=_('For example: tier == "gold" && text_lower.contains("refund")'),
     )
     reply_en = models.TextField(
         _("reply in English"),
