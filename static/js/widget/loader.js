@@ -40,6 +40,9 @@
     iframe.shown { animation: enter 180ms cubic-bezier(.2, 0, 0, 1) }
     iframe[hidden] { display: none }
     @keyframes enter { from { opacity: 0; transform: translateY(12px) scale(.98) } }
+    @media (prefers-color-scheme: dark) {
+      iframe { box-shadow: 0 0 0 1px rgb(255 255 255 / 14%), 0 4px 12px rgb(0 0 0 / 40%), 0 16px 48px rgb(0 0 0 / 50%) }
+    }
     @media (max-width: 479px) {
       iframe { inset: 0; inline-size: 100%; block-size: 100dvh; border-radius: 0; box-shadow: none }
       .launcher[aria-expanded="true"] { display: none }
