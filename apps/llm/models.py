@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Site
 from apps.llm.errors import NEEDS_ADMIN
-from apps.llm.providers.quirks import CHOICES
+from apps.llm.providers import dialects
 from apps.stores.ids import new_id
 from apps.stores.sealed import SealedText
 
@@ -53,7 +53,7 @@ class ModelEndpoint(models.Model):
     dialect = models.CharField(
         _("dialect"),
         max_length=16,
-        choices=CHOICES,
+        choices=dialects.choices,
         default="auto",
         help_text=_(
             "What the server deviates in. Recognised by the address where possible; choose vLLM by hand."

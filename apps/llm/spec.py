@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apps.llm.providers.quirks import Quirks, quirks_of
+from apps.llm.providers.dialects import quirks_of
+from apps.llm.providers.quirks import Quirks
 
 
 @dataclass(frozen=True, slots=True)

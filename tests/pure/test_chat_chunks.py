@@ -23,8 +23,8 @@ from apps.llm.errors import (
     RequestRefused,
     ServerFailed,
 )
-from apps.llm.providers.chat_chunks import Reply, error_of_response
-from apps.llm.providers.quirks import quirks_of
+from apps.llm.providers.chat_chunks import Reply
+from apps.llm.providers.refusals import error_of_response
 
 
 def chunk(finish: str | None = None, **delta: Any) -> str:
@@ -158,17 +158,3 @@ def test_any_json_is_read_or_refused_by_type(value: object) -> None:
         Reply().take(json.dumps(value))
     except LlmError:
         return
-
-
-@pytest.mark.parametrize(
-    ("dialect", "url", "name"),
-    [
-        ("auto", "https://api.openai.com/v1", "openai"), ("auto", "https://api.deepseek.com", "deepseek"),
-        ("auto", "http://localhost:11434/v1", "ollama"), ("auto", "https://api.x.ai/v1", "xai"),
-        ("auto", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "qwen"),
-        ("auto", "https://api.openai.com.evil.example/v1", "generic"), ("vllm", "https://gpu.example/v1", "vllm"),
-        ("unheard-of", "https://gpu.example/v1", "generic"),
-    ],
-)  # fmt: skip
-def test_a_dialect_is_told_by_its_address_or_chosen(dialect: str, url: str, name: str) -> None:
-    assert quirks_of(dialect, url).name == name

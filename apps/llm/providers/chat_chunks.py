@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from apps.engine.events import Done, HandoffCall, ModelEvent
+from apps.engine.events import Done, ModelEvent
 from apps.engine.types import Usage
-from apps.llm.errors import (
-    AuthRefused,
-    BadData,
-    BrokenStream,
-    ContentFiltered,
-    LlmError,
-    NoAnswer,
-    QuotaExhausted,
-    RateLimited,
-    RequestRefused,
-    ServerFailed,
-)
+from apps.llm.errors import BadData, BrokenStream, ContentFiltered, NoAnswer
+from apps.llm.providers.handoff import HANDOFF, call_of
+from apps.llm.providers.refusals import ErrorObject, error_in_words
 
-HANDOFF = "handoff"
 END = "[DONE]"
 
 
@@ -65,25 +53,13 @@ class _Usage(msgspec.Struct):
         return Usage(self.prompt_tokens or 0, self.completion_tokens or 0, cached)
 
 
-class _Error(msgspec.Struct):
-    message: Any = ""
-    type: Any = None
-    code: Any = None
-
-
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
-    error: _Error | str | None = None
-
-
-class _Handoff(msgspec.Struct):
-    reason: str = ""
-    team: str | None = None
+    error: ErrorObject | str | None = None
 
 
 _chunks = msgspec.json.Decoder(_Chunk)
-_handoffs = msgspec.json.Decoder(_Handoff)
 
 
 class Reply:
@@ -140,58 +116,10 @@ class Reply:
         if self.finish == "content_filter" and not self._said:
             raise ContentFiltered("the provider's filter stopped the answer")
         handoffs = [
-            _handoff("".join(arguments), teams)
+            call_of("".join(arguments), teams)
             for _, (names, arguments) in sorted(self._calls.items())
             if "".join(names) == HANDOFF
         ]
         if not handoffs and not self._said:
             raise NoAnswer(f"finished ({self.finish or 'no reason given'}) without a word or an action")
         return [*handoffs[:1], Done(self.finish or "stop", self.usage, endpoint)]
-
-
-def _handoff(arguments: str, teams: tuple[str, ...]) -> HandoffCall:
-    """The wish for a human counts even when its details are garbled."""
-    try:
-        call = _handoffs.decode(arguments or "{}")
-    except msgspec.MsgspecError:
-        call = _Handoff()
-    known = {team.casefold(): team for team in teams}
-    return HandoffCall(call.reason[:500], known.get((call.team or "").casefold(), ""))
-
-
-def error_in_words(error: _Error | str, status: int = 0, retry_after_s: float | None = None) -> LlmError:
-    """The typed failure behind a provider's error object, by its code and the HTTP status (0 inside a stream)."""
-    given = _Error(message=error) if isinstance(error, str) else error
-    words = f"{given.code or ''} {given.type or ''}".casefold()
-    code = given.code if isinstance(given.code, int) else status
-    message = str(given.message)[:300] or f"HTTP {status}"
-    if "insufficient_quota" in words or code == 402:
-        return QuotaExhausted(message)
-    if code in (401, 403) or "invalid_api_key" in words or "authentication" in words:
-        return AuthRefused(message)
-    if code == 429 or "rate_limit" in words:
-        return RateLimited(message, retry_after_s)
-    if "content_filter" in words or "content_policy" in words:
-        return ContentFiltered(message)
-    if 300 <= code < 500 or "invalid_request" in words:
-        return RequestRefused(message)
-    return ServerFailed(message)
-
-
-class _ErrorBody(msgspec.Struct):
-    error: _Error | str | None = None
-    message: Any = ""
-    detail: Any = ""
-
-
-_error_bodies = msgspec.json.Decoder(_ErrorBody)
-
-
-def error_of_response(status: int, body: bytes, retry_after_s: float | None) -> LlmError:
-    """The typed failure behind a response that is not a stream. Any body will do, also none."""
-    try:
-        given = _error_bodies.decode(body)
-    except msgspec.MsgspecError:
-        return error_in_words("", status, retry_after_s)
-    error = given.error or str(given.message or given.detail or "")
-    return error_in_words(error, status, retry_after_s)

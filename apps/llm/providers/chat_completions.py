@@ -2,144 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-import datetime as dt
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from email.utils import parsedate_to_datetime
-
-import httpx
-
-from apps.engine.events import OnModelEvent, TextDelta
+from apps.engine.events import OnModelEvent
 from apps.engine.types import ModelRequest
-from apps.llm import transport
 from apps.llm.deadlines import Deadlines
-from apps.llm.errors import BadData, BrokenStream, Stage, Stalled
+from apps.llm.http_line import HttpLine
 from apps.llm.providers import chat_request
-from apps.llm.providers.chat_chunks import Reply, error_of_response
+from apps.llm.providers.chat_chunks import Reply
+from apps.llm.providers.http_stream import Listener, receive
+from apps.llm.providers.provider import HttpProvider
 from apps.llm.spec import EndpointSpec
-from apps.llm.sse import SseOverflow, SseParser
-
-ERROR_BODY_BYTES = 64 * 1024
 
 
-async def stream(
-    client: httpx.AsyncClient, spec: EndpointSpec, request: ModelRequest, on_event: OnModelEvent, deadlines: Deadlines,
-    turn_ends: float,
-) -> None:  # fmt: skip
-    """Calls `on_event` for each piece of text, then for an action and `Done`. `turn_ends` is loop time.
+class ChatCompletions(HttpProvider):
+    """Every turn sends its whole prompt; equal prefixes are for the server to find."""
 
-    Raises `LlmError`, and whatever `on_event` raises. However it ends, the response is closed: an answer that was not
-    read to its end closes its connection, which is what makes the server stop.
-    """
-    sent = client.build_request(
-        "POST", spec.url("chat/completions"), content=chat_request.body(spec, request),
-        headers=chat_request.headers(spec, request),
-    )  # fmt: skip
-    first_due = min(asyncio.get_running_loop().time() + deadlines.first_data_s, turn_ends)
-    response = await transport.send(client, sent, first_due)
-    try:
-        async with aclosing(_bytes_of(response)) as chunks:
-            await _refuse_unless_stream(response, chunks, first_due)
-            await _Reading(chunks, on_event, deadlines, first_due, turn_ends).answer(spec.name, request.teams)
-    finally:
-        await transport.close(response, deadlines.close_s)
-
-
-async def _bytes_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    async for chunk in response.aiter_bytes():
-        yield chunk
-
-
-async def _refuse_unless_stream(
-    response: httpx.Response, chunks: AsyncGenerator[bytes, None], due: float
-) -> None:
-    if response.status_code == httpx.codes.OK and "json" not in response.headers.get("content-type", ""):
-        return
-    body = b""
-    while (
-        len(body) < ERROR_BODY_BYTES
-        and (chunk := await transport.read(chunks, due, Stage.FIRST_DATA)) is not None
-    ):
-        body += chunk
-    if response.status_code == httpx.codes.OK and b'"error"' not in body:
-        raise BadData("answered with plain JSON instead of a stream")
-    raise error_of_response(response.status_code, body, _retry_after_s(response))
-
-
-class _Reading:
-    """The loop over one response. Only the model's progress re-arms the deadline; our own time does not count."""
-
-    def __init__(
-        self, chunks: AsyncGenerator[bytes, None], on_event: OnModelEvent, deadlines: Deadlines, first_due: float,
-        turn_ends: float,
-    ) -> None:  # fmt: skip
-        self._chunks = chunks
-        self._on_event = on_event
+    def __init__(self, spec: EndpointSpec, http: HttpLine, deadlines: Deadlines) -> None:
+        super().__init__(http)
+        self._spec = spec
         self._deadlines = deadlines
-        self._turn_ends = turn_ends
-        self._due, self._stage = first_due, Stage.FIRST_DATA
-        self._parser = SseParser()
-        self._reply = Reply()
 
-    async def answer(self, endpoint: str, teams: tuple[str, ...]) -> None:
-        while not self._reply.closed and (chunk := await self._next()) is not None:
-            text, moved = self._take(chunk)
-            if text:
-                await self._on_event(TextDelta(text))
-            if moved:
-                self._rearm()
-        for event in self._reply.end(endpoint, teams):
-            await self._on_event(event)
-        await self._read_out()
-
-    async def _next(self) -> bytes | None:
-        try:
-            return await transport.read(self._chunks, min(self._due, self._turn_ends), self._current_stage())
-        except (Stalled, BrokenStream):
-            if self._reply.finish:
-                return None  # the answer is whole; only its usage is missing
-            raise
-
-    def _current_stage(self) -> Stage:
-        return self._stage if self._due < self._turn_ends else Stage.TURN
-
-    def _take(self, chunk: bytes) -> tuple[str, bool]:
-        """All of one read together: an error behind a text in the same packet still leaves the text unsaid."""
-        texts, moved = [], False
-        try:
-            for event in self._parser.feed(chunk):
-                text, progress = self._reply.take(event.data)
-                texts.append(text)
-                moved = moved or progress
-        except SseOverflow as error:
-            raise BadData(str(error)) from error
-        return "".join(texts), moved
-
-    def _rearm(self) -> None:
-        wait_s = self._deadlines.usage_s if self._reply.finish else self._deadlines.between_data_s
-        self._due, self._stage = asyncio.get_running_loop().time() + wait_s, Stage.BETWEEN_DATA
-
-    async def _read_out(self) -> None:
-        """Up to the end of the body, or the connection could not be used again."""
-        due = asyncio.get_running_loop().time() + self._deadlines.usage_s
-        try:
-            while await transport.read(self._chunks, due, Stage.BETWEEN_DATA) is not None:
-                pass
-        except (Stalled, BrokenStream):
-            return  # the answer is complete; closing the response closes this connection
-
-
-def _retry_after_s(response: httpx.Response) -> float | None:
-    """Seconds or a date (RFC 9110); anything else counts as not said."""
-    value = response.headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - dt.datetime.now(dt.UTC)).total_seconds())
-    except (TypeError, ValueError):
-        return None
+    async def attempt(
+        self, request: ModelRequest, on_event: OnModelEvent, first_due: float, turn_ends: float
+    ) -> None:
+        client = await self.http.client()
+        sent = client.build_request(
+            "POST", self._spec.url("chat/completions"), content=chat_request.body(self._spec, request),
+            headers=chat_request.headers(self._spec, request),
+        )  # fmt: skip
+        listener = Listener(on_event, self._spec.name, request.teams, first_due, turn_ends)
+        await receive(client, sent, Reply(), listener, self._deadlines)

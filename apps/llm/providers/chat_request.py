@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from apps.engine.types import ModelRequest
-from apps.llm.providers.chat_chunks import HANDOFF
+from apps.llm.providers.handoff import DESCRIPTION, HANDOFF, parameters
 from apps.llm.spec import EndpointSpec
 
 
@@ -36,28 +36,5 @@ def body(spec: EndpointSpec, request: ModelRequest) -> bytes:
 
 
 def _handoff_tool(teams: tuple[str, ...]) -> dict[str, Any]:
-    team: dict[str, Any] = {
-        "type": "string",
-        "description": "The team that fits best; leave out when unsure.",
-    }
-    if teams:
-        team["enum"] = list(teams)
-    return {
-        "type": "function",
-        "function": {
-            "name": HANDOFF,
-            "description": "Bring a human colleague into this conversation. Use it when the customer asks for a "
-            "person, or when you cannot help with what you were given.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "reason": {
-                        "type": "string",
-                        "description": "One sentence for the colleague: what is wanted.",
-                    },
-                    "team": team,
-                },
-                "required": ["reason"],
-            },
-        },
-    }
+    function = {"name": HANDOFF, "description": DESCRIPTION, "parameters": parameters(teams)}
+    return {"type": "function", "function": function}

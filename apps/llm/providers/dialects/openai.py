@@ -1,0 +1,13 @@
+"""OpenAI. Source: platform.openai.com/docs/api-reference.
+
+Deltas are padded with random characters unless told otherwise. A cache key routes equal prefixes to one machine.
+"""
+
+from __future__ import annotations
+
+from apps.llm.providers.quirks import Quirks
+
+QUIRKS = Quirks(
+    "openai", "OpenAI", hosts=("api.openai.com",), limit_field="max_completion_tokens", quiet_padding=True,
+    cache_key_field="prompt_cache_key",
+)  # fmt: skip

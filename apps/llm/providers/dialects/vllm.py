@@ -1,0 +1,10 @@
+"""vLLM. Source: docs.vllm.ai, serving/openai_compatible_server.
+
+No address tells it, so it is chosen by hand. Thinks in `reasoning` (`reasoning_content` before).
+"""
+
+from __future__ import annotations
+
+from apps.llm.providers.quirks import Quirks
+
+QUIRKS = Quirks("vllm", "vLLM")
