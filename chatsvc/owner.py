@@ -26,6 +26,7 @@ from apps.turns.job import Limits
 from apps.turns.office import Office
 from apps.turns.preload import Preloader
 from apps.turns.residents import Residents
+from apps.turns.resync import Resync
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor
 from apps.turns.switchboard import Switchboard
@@ -83,6 +84,7 @@ class ProcessOwner:
             feed=feed,
             residents=residents,
             preloader=Preloader(self.spawn),
+            resync=Resync(switchboard, supervisor),
         )
         self._log.open()
         await asyncio.gather(self.office.care.renew(), runtime.facts.open(), residents.load())
@@ -101,6 +103,7 @@ class ProcessOwner:
             ("attendance", office.attendance.renew),
             ("process lease", office.care.keep_lease),
             ("sweep", office.care.sweep),
+            ("resync", office.resync.run),
         ):
             self.spawn(_kept_up(service, name), name)
 

@@ -23,6 +23,7 @@ from apps.wire.protocol import (
     Status,
     Summary,
 )
+from apps.wire.protocol import Event as ShownEvent
 
 INBOX_OPEN_ROWS = 300
 INBOX_RESOLVED_ROWS = 30
@@ -168,6 +169,31 @@ def queue() -> tuple[Waiting, ...]:
     place = Window(Rank(), partition_by="workspace_id", order_by="waiting_since")
     rows = Conversation.objects.filter(_WAITS, waiting_since__isnull=False).annotate(place=place)
     return tuple(Waiting(*row) for row in rows.values_list("id", "workspace_id", "site_id", "place"))
+
+
+def standings(conversations: list[str]) -> dict[str, tuple[int, str]]:
+    """Last seq and live turn of each. One query."""
+    rows = Conversation.objects.filter(pk__in=conversations).values_list("pk", "last_seq", "turn")
+    return {conversation: (last_seq, turn) for conversation, last_seq, turn in rows}
+
+
+def newest(conversation: str) -> tuple[Snapshot, ShownEvent | None]:
+    """A conversation and its last event, for our own processes. Two queries. Raises `NotFound`."""
+    snapshot = unscoped(conversation)
+    events = Event.objects.filter(conversation_id=conversation, seq=snapshot.last_seq)
+    row = events.select_related("message").first()
+    return snapshot, event_view(row) if row is not None else None
+
+
+def up_to_date(snapshot: Snapshot) -> Page:
+    """The page for a reader who holds everything: nothing. No query."""
+    return Page(
+        conversation=snapshot.id,
+        epoch=snapshot.epoch,
+        upto=snapshot.last_seq,
+        events=(),
+        after=snapshot.last_seq,
+    )
 
 
 def live_turns() -> list[tuple[str, str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from django.conf import settings
 from redis import Redis as BlockingRedis
 from redis.asyncio import Redis
@@ -38,3 +41,18 @@ def connect_blocking() -> BlockingRedis:
     return BlockingRedis.from_url(
         settings.REDIS_URL, socket_timeout=OPERATION_TIMEOUT_S, socket_connect_timeout=OPERATION_TIMEOUT_S
     )
+
+
+@dataclass(slots=True)
+class ConnectionCount:
+    """Counts connections as they are made. `connected` is a `redis_connect_func` of redis-py."""
+
+    made: int = 0
+
+    async def connected(self, connection: Any) -> None:
+        await connection.on_connect()
+        self.made += 1
+
+
+# Of the channel layer: a further connection means that the one before was cut, and that something may be missed.
+layer_connections = ConnectionCount()

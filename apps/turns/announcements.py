@@ -28,15 +28,20 @@ class StopPressed(msgspec.Struct, frozen=True, tag="stop", tag_field="what"):
     painted: int
 
 
+class NewsLost(msgspec.Struct, frozen=True, tag="lost", tag_field="what"):
+    """Some of what this process published has not arrived. Else found by the next event's number, if one comes."""
+
+
 Announcement: TypeAlias = ResidentsMoved | OwnerMoved | StopPressed
+Told: TypeAlias = Announcement | NewsLost
 
 
-def to_message(announcement: Announcement, origin: str) -> dict[str, Any]:
+def to_message(announcement: Told, origin: str) -> dict[str, Any]:
     """The channel layer's message; `origin` is the process that speaks, "" for a worker."""
     return {"type": "announcement", "origin": origin, "body": msgspec.to_builtins(announcement)}
 
 
-def from_message(message: dict[str, Any]) -> Announcement:
+def from_message(message: dict[str, Any]) -> Told:
     """Raises `msgspec.ValidationError` for what only a newer process understands."""
-    announcement: Announcement = msgspec.convert(message["body"], Announcement)
-    return announcement
+    told: Told = msgspec.convert(message["body"], Told)
+    return told

@@ -20,6 +20,7 @@ from apps.turns.preload import Preloader
 from apps.turns.questions import StoredAsker
 from apps.turns.records import last_waterfall
 from apps.turns.residents import Residents
+from apps.turns.resync import Resync
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor
 from apps.wire import protocol as wire
@@ -46,6 +47,7 @@ class Office:
     feed: Feed
     residents: Residents
     preloader: Preloader
+    resync: Resync
 
     # ------------------------------------------------------------ customers
 

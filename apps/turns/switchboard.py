@@ -14,9 +14,9 @@ from typing import Any
 from channels.layers import get_channel_layer
 
 from apps.stores.ids import new_id
-from apps.stores.redis import Unreachable
+from apps.stores.redis import Unreachable, layer_connections
 from apps.telemetry import instruments
-from apps.turns.announcements import PROCESSES, Announcement, from_message, to_message
+from apps.turns.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
 from apps.wire.protocol import ServerFrame
 from apps.wire.publish import Audience, Encoded, Outgoing, Relayed, Sink, group_name
 
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 PUBLISH_QUEUE = 2_000
 PUBLISH_DEADLINE_S = 1.0
 CONFIRM_DEADLINE_S = 0.25
+PROBE_DEADLINE_S = 1.0
 HEAL_INTERVAL_S = 5.0
 
 Key = tuple[Audience, str]
@@ -42,6 +43,9 @@ class Switchboard:
         self._confirmations: dict[str, asyncio.Event] = {}
         self._outbox: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(PUBLISH_QUEUE)
         self._on_announcement: Callable[[Announcement], None] = lambda _: None
+        self._untold = False  # whether something of ours could not be published
+        # Set after anything that other processes said may not have arrived, and for as long as nothing does.
+        self.missed = asyncio.Event()
 
     def on_announcement(self, listener: Callable[[Announcement], None]) -> None:
         """Takes the one listener for what other processes announce. Called on the loop; must not wait."""
@@ -98,7 +102,7 @@ class Switchboard:
                 },
             )
 
-    def announce(self, announcement: Announcement) -> None:
+    def announce(self, announcement: Told) -> None:
         """Tells every other process. May be lost: each listener has a slower way to learn the same."""
         self._enqueue(PROCESSES, to_message(announcement, self.process))
 
@@ -107,6 +111,7 @@ class Switchboard:
             self._outbox.put_nowait((group, {**message, "origin": self.process}))
         except asyncio.QueueFull:
             instruments.dropped.labels("publish").inc()
+            self._untold = True
 
     def _deliver(self, key: Key, frame: Encoded) -> None:
         for sink in tuple(self._sinks.get(key, ())):
@@ -122,9 +127,17 @@ class Switchboard:
                     await self._layer.group_send(group, message)
             except Unreachable:
                 instruments.redis_failures.labels("publish").inc()
+                self._untold = True
             except Exception:
                 # One message that cannot be written must not silence the process for good.
                 logger.exception("a message to %s could not be published", group)
+            else:
+                self._own_up()
+
+    def _own_up(self) -> None:
+        if self._untold:
+            self._untold = False
+            self.announce(NewsLost())
 
     async def _receive(self) -> None:
         await self._open_channel()
@@ -149,6 +162,7 @@ class Switchboard:
                 await asyncio.sleep(HEAL_INTERVAL_S)
             else:
                 self._channel = channel
+                self._subscribed.clear()
                 return
 
     def _dispatch(self, message: dict[str, Any]) -> None:
@@ -157,7 +171,7 @@ class Switchboard:
                 key = (Audience(message["audience"]), message["key"])
                 self._deliver(key, Relayed(message["text"], message["binary"]))
             case "announcement":
-                self._on_announcement(from_message(message))
+                self._announced(from_message(message))
             case "confirm":
                 if event := self._confirmations.get(message["nonce"]):
                     event.set()
@@ -165,37 +179,75 @@ class Switchboard:
                 # A newer process may speak of things this one does not know.
                 logger.warning("unknown message between processes: %s", unknown)
 
+    def _announced(self, announcement: Told) -> None:
+        if isinstance(announcement, NewsLost):
+            self.missed.set()
+        else:
+            self._on_announcement(announcement)
+
     async def _heal(self) -> None:
+        """Looks every 5 s whether this process still hears what it should, and says when it may not have."""
+        made = layer_connections.made
         while True:
             await asyncio.sleep(HEAL_INTERVAL_S)
-            for key in [key for key, sinks in self._sinks.items() if sinks and key not in self._subscribed]:
+            before, made = made, layer_connections.made
+            hears = await self._hears_processes()
+            if hears:
+                await self._subscribe_again()
+            if not hears or made != before:
+                self.missed.set()
+
+    async def _hears_processes(self) -> bool:
+        """Whether what is said to all processes comes back. Subscribes anew where it does not."""
+        if not self._channel:
+            return False
+        if await self._joined(PROCESSES, PROBE_DEADLINE_S):
+            return True
+        self._subscribed.clear()
+        await self._discard(PROCESSES)
+        return await self._joined(PROCESSES, PROBE_DEADLINE_S)
+
+    async def _subscribe_again(self) -> None:
+        for key in [key for key, sinks in self._sinks.items() if sinks and key not in self._subscribed]:
+            await self._subscribe(key)
+            if key not in self._subscribed:
+                # The layer may believe in a subscription that was cut while it was being ended.
+                await self._discard(group_name(*key))
                 await self._subscribe(key)
 
     async def _subscribe(self, key: Key) -> None:
         if not self._channel:
             return  # Redis has not answered since the start: healing subscribes later
-        group, nonce = group_name(*key), new_id()
+        if await self._joined(group_name(*key), CONFIRM_DEADLINE_S):
+            self._subscribed.add(key)
+        if not self._sinks.get(key):
+            await self._unsubscribe(key)  # whoever wanted it has left meanwhile
+
+    async def _joined(self, group: str, deadline_s: float) -> bool:
+        """The layer returns before Redis has subscribed; hearing ourselves proves it."""
+        nonce = new_id()
         confirmed = self._confirmations[nonce] = asyncio.Event()
         try:
-            async with asyncio.timeout(CONFIRM_DEADLINE_S):
+            async with asyncio.timeout(deadline_s):
                 await self._layer.group_add(group, self._channel)
-                # The layer returns before Redis has subscribed; hearing ourselves proves it.
                 await self._layer.group_send(
                     group, {"type": "confirm", "nonce": nonce, "origin": self.process}
                 )
                 await confirmed.wait()
-            self._subscribed.add(key)
         except Unreachable:
             instruments.redis_failures.labels("subscribe").inc()
+            return False
         finally:
             del self._confirmations[nonce]
-        if not self._sinks.get(key):
-            await self._unsubscribe(key)  # whoever wanted it has left meanwhile
+        return True
 
     async def _unsubscribe(self, key: Key) -> None:
         self._subscribed.discard(key)
+        await self._discard(group_name(*key))
+
+    async def _discard(self, group: str) -> None:
         try:
             async with asyncio.timeout(PUBLISH_DEADLINE_S):
-                await self._layer.group_discard(group_name(*key), self._channel)
+                await self._layer.group_discard(group, self._channel)
         except Unreachable:
             instruments.redis_failures.labels("unsubscribe").inc()

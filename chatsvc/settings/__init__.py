@@ -7,6 +7,7 @@ from typing import Any
 
 import dj_database_url
 
+from apps.stores.redis import layer_connections
 from chatsvc.environment import BASE_DIR, read_environment
 from chatsvc.settings.admin import UNFOLD as UNFOLD
 
@@ -111,7 +112,14 @@ CHANNEL_LAYERS = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         # redis-py >= 8 ends an idle blocking read after 5 s unless told otherwise.
         "CONFIG": {
-            "hosts": [{"address": REDIS_URL, "socket_timeout": None, "max_connections": 1000}],
+            "hosts": [
+                {
+                    "address": REDIS_URL,
+                    "socket_timeout": None,
+                    "max_connections": 1000,
+                    "redis_connect_func": layer_connections.connected,
+                }
+            ],
             "prefix": "chatsvc",
         },
     },

@@ -32,7 +32,7 @@ class Redis(RunningProcess):
         self.wait_until(lambda: answers(self._socket))
 
     def lose_everything(self) -> None:
-        """kill -9, and a start with no data."""
+        """kill -9, and a start with no data. Call it on the main thread, as `start`."""
         self.kill()
         shutil.rmtree(self._folder / "appendonlydir")
         self.start()

@@ -1,0 +1,80 @@
+"""Tells this process's sockets how things stand after news from other processes may have been missed.
+
+A lost event is found by the next one's number. Where no next one comes, only this finds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from django.db import DatabaseError
+
+from apps.conversations import selectors
+from apps.stores.database import in_database
+from apps.turns.supervisor import Supervisor
+from apps.turns.switchboard import Switchboard
+from apps.wire.protocol import History, InboxChanged
+from apps.wire.publish import Audience
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 200
+PAUSE_S = 1.0
+
+
+class Resync:
+    """Runs as long as the process. Without Redis it is all that connects the processes, every few seconds."""
+
+    def __init__(self, switchboard: Switchboard, supervisor: Supervisor) -> None:
+        self._switchboard = switchboard
+        self._supervisor = supervisor
+        self._told: dict[str, tuple[int, str]] = {}  # conversation -> (last seq, live turn)
+
+    async def run(self) -> None:
+        while True:
+            await self._switchboard.missed.wait()
+            self._switchboard.missed.clear()
+            try:
+                await self._tell_conversations()
+                await self._tell_inboxes()
+            except DatabaseError:
+                logger.exception("the sockets could not be told how things stand")
+                self._switchboard.missed.set()
+            await asyncio.sleep(PAUSE_S)
+
+    async def _tell_conversations(self) -> None:
+        listening = {
+            key
+            for audience in (Audience.CUSTOMERS, Audience.WATCHERS)
+            for key in self._switchboard.listening(audience)
+        }
+        self._told = {key: told for key, told in self._told.items() if key in listening}
+        for keys in _chunks(sorted(listening)):
+            for conversation, stands in (await in_database(selectors.standings, keys)).items():
+                if self._told.get(conversation) != stands:
+                    await self._tell(conversation)
+                    self._told[conversation] = stands
+
+    async def _tell(self, conversation: str) -> None:
+        """The newest event, whose number shows a hole, and the live turn, or that there is none."""
+        try:
+            snapshot, newest = await in_database(selectors.newest, conversation)
+        except selectors.NotFound:
+            return
+        page = selectors.up_to_date(snapshot)
+        history = History(page=page, after=page.after, live=await self._supervisor.live(snapshot))
+        for audience in (Audience.CUSTOMERS, Audience.WATCHERS):
+            if newest is not None:
+                self._switchboard.send(audience, conversation, newest, abroad=False)
+            self._switchboard.send(audience, conversation, history, abroad=False)
+
+    async def _tell_inboxes(self) -> None:
+        for workspace in self._switchboard.listening(Audience.INBOX):
+            for row in await in_database(selectors.inbox, workspace):
+                self._switchboard.send(Audience.INBOX, workspace, InboxChanged(row=row), abroad=False)
+
+
+def _chunks(keys: list[str]) -> Iterable[list[str]]:
+    return (keys[at : at + AT_ONCE] for at in range(0, len(keys), AT_ONCE))

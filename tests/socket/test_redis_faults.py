@@ -1,0 +1,135 @@
+"""What two web processes do when the Redis between them is killed, emptied, silent or full."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis as RedisClient
+
+from tests.fakes.upstream.faults import Plan
+from tests.fakes.upstream.handle import Upstream
+from tests.fakes.upstream.script import Text
+from tests.socket.test_turns import assert_whole, stored
+from tests.support.breaking import Redis
+from tests.support.processes import Deployment, Web, ended_after
+from tests.support.world import act, made
+
+pytestmark = pytest.mark.usefixtures("orm")
+
+LONG = " ".join(f"word{n}" for n in range(250))
+
+
+@pytest.fixture(scope="module")
+def redis(deployment: Deployment) -> Iterator[Redis]:
+    process = Redis(deployment.var_dir)
+    with ended_after(process):
+        yield process
+
+
+@pytest.fixture(scope="module")
+def pair(deployment: Deployment, redis: Redis) -> Iterator[tuple[Web, Web]]:
+    one = Web(deployment, "faults-one", REDIS_URL=redis.url)
+    with ended_after(one):
+        two = Web(deployment, "faults-two", REDIS_URL=redis.url)
+        with ended_after(two):
+            yield one, two
+
+
+async def healed(*webs: Web) -> None:
+    for web in webs:
+        await asyncio.to_thread(web.wait_ready)
+
+
+async def test_a_redis_that_dies_and_comes_back_empty_costs_nobody_a_word(
+    pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=100))
+    token = world.visitor()
+    async with world.customer(pair[0], token=token) as asker, world.customer(pair[1], token=token) as other:
+        await asker.say("Tell me everything")
+        started = await asker.client.expect("turn.started")
+        await asker.client.expect("delta")
+        redis.lose_everything()
+        answer = await asker.answer()
+        assert answer["text"] == asker.shown(started["handle"]) == LONG
+        assert (await other.message(LONG))["part"] == 1
+    assert [row[2] for row in await stored(asker.conversation)] == ["complete", "complete"]
+    await assert_whole(asker.conversation)
+    await healed(*pair)
+
+
+async def test_what_was_said_while_redis_was_away_reaches_the_other_process_once_it_is_back(
+    pair: tuple[Web, Web], redis: Redis
+) -> None:
+    world = await made()
+    kim = await asyncio.to_thread(world.agent, "Kim")
+    async with (
+        world.customer(pair[0]) as told,
+        world.customer(pair[0]) as telling,
+        world.desk(pair[1], kim) as desk,
+    ):
+        await desk.expect("ack", id=await act(desk, "conversation.take", told.conversation))
+        await told.client.expect("event", kind="owner")
+        redis.kill()
+        said = await act(desk, "message.send", told.conversation, text="Are you there?")
+        await desk.expect("ack", id=said)
+        await telling.say("I want to talk to a person")
+        redis.start()
+        redis.wait_ready()
+        await told.message("Are you there?")
+        await told.client.expect("history", after=told.client.received("event")[-1]["seq"])
+        await desk.expect("inbox.row", where=lambda f: f["row"]["conversation"] == telling.conversation)
+        await healed(*pair)
+    await assert_whole(told.conversation)
+
+
+async def test_a_silent_redis_delays_no_word_and_leaves_a_whole_buffer(
+    pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=60))
+    token = world.visitor()
+    async with world.customer(pair[0], token=token) as asker:
+        await asker.say("Tell me everything")
+        started = await asker.client.expect("turn.started")
+        await asker.client.expect("delta")
+        with redis.silent():
+            for _ in range(20):
+                await asker.client.expect("delta")
+        for _ in range(5):
+            await asker.client.expect("delta")
+        async with world.customer(pair[1], token=token) as again:
+            text = again.welcome["live"]["text"]
+            assert text
+            assert LONG.startswith(text)
+            answer = await again.answer()
+            await again.client.expect("turn.ended")
+            for delta in again.client.received("delta"):
+                text = text[: delta["offset"]] + delta["text"]
+        assert text == answer["text"] == LONG
+    assert asker.shown(started["handle"])
+    await assert_whole(asker.conversation)
+    await healed(*pair)
+
+
+async def test_a_full_redis_stops_no_stream(
+    pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=300))
+    client = RedisClient.from_url(redis.url)
+    try:
+        client.config_set("maxmemory", "1")
+        async with world.customer(pair[0]) as line:
+            await line.say("Tell me everything")
+            started = await line.client.expect("turn.started")
+            assert (await line.answer())["text"] == line.shown(started["handle"]) == LONG
+            await line.client.expect("turn.ended", end="finished")
+    finally:
+        client.config_set("maxmemory", "256mb")
+        client.close()
+    await assert_whole(line.conversation)
+    await healed(*pair)
