@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache, wraps
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -17,6 +19,7 @@ from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from apps.accounts.login import PacedLogin
 from apps.accounts.models import Agent
 from apps.engine.languages import Language, language_of
 from apps.web.policy import SELF, content_security_policy
@@ -56,7 +59,16 @@ class Login(LoginView):
     """Log-in of agents and administrators; a wrong name and a wrong password read the same."""
 
     template_name = "dashboard/login.html"
+    authentication_form = PacedLogin
     redirect_authenticated_user = True
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """The form again; 429 and `Retry-After` where the attempt came too soon to be judged."""
+        response = super().form_invalid(form)
+        if isinstance(form, PacedLogin) and form.wait_s:
+            response.status_code = HTTPStatus.TOO_MANY_REQUESTS
+            response["Retry-After"] = str(form.wait_s)
+        return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return {**super().get_context_data(**kwargs), **_context()}

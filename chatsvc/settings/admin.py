@@ -24,6 +24,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_VIEW_ON_SITE": True,
     "BORDER_RADIUS": "6px",
     "STYLES": [lambda request: static("css/admin.css")],
+    "LOGIN": {"form": "apps.accounts.login.AdminLogin"},
     "DASHBOARD_CALLBACK": "chatsvc.admin_index.fill",
     # The accent #2f5bea at 600 and its neighbours; greys of the same ramp as the dashboard.
     "COLORS": {
