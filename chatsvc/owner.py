@@ -17,6 +17,7 @@ from apps.llm.line import Line
 from apps.rulebook.resident import RuleResident
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
+from apps.turns.answers import Answers
 from apps.turns.attendance import Attendance
 from apps.turns.buffer import StreamBuffer
 from apps.turns.care import Care
@@ -55,6 +56,7 @@ class ProcessOwner:
         """Everything is open and loaded when this returns; only then may a port listen."""
         await self._open_group()
         redis, process = connect(), new_id()
+        sites, rules, knowledge = SiteResident(), RuleResident(), KnowledgeResident()
         self._redis = redis
         switchboard, buffer = Switchboard(process), StreamBuffer(redis, process)
         self._log = Log(self._committed)
@@ -66,12 +68,13 @@ class ProcessOwner:
             buffer=buffer,
             switchboard=switchboard,
             presence=Presence(redis),
-            sites=SiteResident(),
-            rules=RuleResident(),
-            knowledge=KnowledgeResident(),
+            sites=sites,
+            rules=rules,
+            knowledge=knowledge,
             facts=FactSources(redis),
             line=Line(),
             contexts=Contexts(),
+            answers=Answers(redis, self.spawn, sites=sites, rules=rules, knowledge=knowledge),
         )
         residents = Residents((runtime.sites, runtime.line), (runtime.rules,), (runtime.knowledge,))
         feed = Feed(switchboard, runtime.presence, runtime.sites)

@@ -71,7 +71,15 @@ class SiteAdmin(ScopedAdmin):
         (None, {"fields": ("workspace", "name", "allowed_origins")}),
         (
             _("Assistant"),
-            {"fields": ("assistant_enabled", "assistant_name", "instructions", "daily_spend_cap")},
+            {
+                "fields": (
+                    "assistant_enabled",
+                    "assistant_name",
+                    "instructions",
+                    "answer_cache",
+                    "daily_spend_cap",
+                )
+            },
         ),
         (
             _("Widget"),

@@ -52,7 +52,8 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable 
         model = Site
         fields = (
             "workspace", "name", "allowed_origins", "accent", "greeting_en", "greeting_zh", "suggestions_en",
-            "suggestions_zh", "assistant_name", "assistant_enabled", "instructions", "daily_spend_cap",
+            "suggestions_zh", "assistant_name", "assistant_enabled", "instructions", "answer_cache",
+            "daily_spend_cap",
         )  # fmt: skip
         widgets = {
             "accent": UnfoldAdminColorInputWidget(attrs={"type": "color"}),

@@ -85,6 +85,14 @@ class Workspace(models.Model):
         return self.name
 
 
+class AnswerCacheMode(models.TextChoices):
+    """Which questions get an answer again that was given before."""
+
+    OFF = "off", _("None")
+    EXACT = "exact", _("The same words")
+    FULL = "full", _("The same question, in other words too")
+
+
 class Site(models.Model):
     """A place where the widget is embedded. `id` is the public key of the snippet."""
 
@@ -108,6 +116,17 @@ class Site(models.Model):
     suggestions_zh = models.JSONField(_("suggested questions, Chinese"), default=list, blank=True)
     assistant_name = models.CharField(_("assistant's name"), max_length=60, default="Assistant")
     assistant_enabled = models.BooleanField(_("assistant answers"), default=True)
+    answer_cache = models.CharField(
+        _("answers given again"),
+        max_length=5,
+        choices=AnswerCacheMode.choices,
+        default=AnswerCacheMode.FULL,
+        db_default=AnswerCacheMode.FULL,  # processes of the version before still create sites
+        help_text=_(
+            "Visitors who ask what others asked before read the same answer at once, for a day or until an article, a"
+            " rule or a setting changes. Questions about orders and people are always answered anew."
+        ),
+    )
     instructions = models.TextField(
         _("instructions"), blank=True, help_text=_("Told to the model in every conversation of this site.")
     )

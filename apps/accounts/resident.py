@@ -18,6 +18,7 @@ class SiteSettings:
     assistant_name: str
     assistant_enabled: bool
     instructions: str
+    answer_cache: str
     capped: bool
     hours: tuple[str, ...]
     timezone: str
@@ -42,6 +43,7 @@ class SiteResident(Resident[SiteSettings]):
             assistant_name=site.assistant_name,
             assistant_enabled=site.assistant_enabled,
             instructions=site.instructions,
+            answer_cache=site.answer_cache,
             capped=site.daily_spend_cap is not None,
             hours=tuple(site.workspace.hours),
             timezone=site.workspace.timezone,

@@ -81,10 +81,10 @@ class AnswerStore:
             site, language, key = next(iter(self._used))
             self._drop((site, language), key)
 
-    def forget(self, site: str) -> None:
-        """Drops every answer of a site."""
-        for place in [place for place in self._shelves if place[0] == site]:
-            self._clear(place)
+    def holds(self, scope: Scope, key: str) -> bool:
+        """Whether this question has an answer here, expired or not."""
+        shelf = self._shelf(scope)
+        return shelf is not None and key in shelf.kept
 
     def _shelf(self, scope: Scope) -> _Shelf | None:
         """The shelf of this scope; one of older versions is cleared away, one of newer versions is not this scope's."""

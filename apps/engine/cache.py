@@ -7,16 +7,17 @@ Word for word the same is the same. Everything else is a proposal, by prefix or 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from apps.engine.languages import asked_in
 from apps.engine.paraphrase import meaning_of
 from apps.engine.paraphrase.meaning import Meaning, known
-from apps.engine.paraphrase.normal import MAX_CHARACTERS, asks_twice, language_of, normal
+from apps.engine.paraphrase.normal import MAX_CHARACTERS, asks_twice, normal
 from apps.engine.paraphrase.verdict import Veto
 
 Vector = npt.NDArray[np.float32]
@@ -46,6 +47,10 @@ class Scope:
     @property
     def key(self) -> str:
         return f"{self.site}:{self.language}:{self.settings}.{self.rules}.{self.knowledge}"
+
+    def searched(self, knowledge: int) -> Scope:
+        """The same, with this version of the knowledge."""
+        return self if knowledge == self.knowledge else replace(self, knowledge=knowledge)
 
     @property
     def versions(self) -> tuple[int, int, int]:
@@ -91,7 +96,7 @@ def question_of(text: str, locale: str) -> Question | None:
     """The question in comparable form; None for a text that is empty, asks two things or tells a story."""
     if not text.strip() or len(text) > MAX_CHARACTERS or asks_twice(text):
         return None
-    language = language_of(text, locale)
+    language = asked_in(text, locale)
     plain = normal(text, language)
     return Question(language, plain, key_of(plain), meaning_of(plain, language))
 

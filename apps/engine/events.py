@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from apps.engine.cache import Question
 from apps.engine.types import Usage
 
 # ---------------------------------------------------------------- model → engine
@@ -62,11 +63,15 @@ class HandoffRequested:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The answer is complete. `usage` and `endpoint` are empty where no model was asked."""
+    """The answer is complete. `usage` and `endpoint` are empty where no model was asked.
+
+    `reusable` is the question, where whoever asks it may be given the same text.
+    """
 
     sources: tuple[tuple[str, str], ...]  # (title, url)
     usage: Usage | None = None
     endpoint: str = ""
+    reusable: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from apps.engine.cache import Answer, Look, Question
 from apps.engine.events import OnModelEvent
 from apps.engine.types import Facts, ModelRequest, Passage
 
@@ -25,6 +27,20 @@ class FactSource(Protocol):
 class Retrieval(Protocol):
     async def passages(self) -> tuple[Passage, ...]:
         """The passages for this turn's question, started when the question was received."""
+
+
+class AnswerCache(Protocol):
+    """Answers that the site has given before, and still would."""
+
+    @property
+    def open(self) -> bool:
+        """Whether to look at all, this turn."""
+
+    async def exact(self, question: Question) -> Answer | None:
+        """The answer to the same words."""
+
+    async def similar(self, question: Question, passages: Sequence[Passage]) -> Look:
+        """The answer to the same question in other words, from one of the passages' articles."""
 
 
 class Trace(Protocol):

@@ -1,4 +1,4 @@
-"""One turn: rules decide, then the context is built and the model answers. Pure; the shell brings the ports."""
+"""One turn: rules decide, then a cached answer, or the context and the model. Pure; the shell brings the ports."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apps.engine.cache import Question
 from apps.engine.context import Context
 from apps.engine.deadlines import FACTS_COPY_S, FACTS_FETCH_S, RETRIEVAL_S
 from apps.engine.events import (
@@ -21,8 +22,9 @@ from apps.engine.events import (
     TextDelta,
 )
 from apps.engine.needs import needs_facts, order_number
-from apps.engine.ports import FactSource, Model, ModelUnavailable, Retrieval, Trace
+from apps.engine.ports import AnswerCache, FactSource, Model, ModelUnavailable, Retrieval, Trace
 from apps.engine.prompt import facts_message, policy_message
+from apps.engine.reuse import Asker, Reuse
 from apps.engine.rules import Decision, RuleInput, RuleSet
 from apps.engine.types import Assistant, Facts, ModelRequest, Passage, Usage
 
@@ -49,6 +51,7 @@ class Ports:
     facts: FactSource
     retrieval: Retrieval
     rules: RuleSet
+    answers: AnswerCache | None = None  # None where the site keeps none
 
 
 async def run(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> None:
@@ -57,7 +60,7 @@ async def run(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> None:
     The trace says which rules matched, which could not be asked, and what they tagged. Cancelling it closes the
     model's stream.
     """
-    facts, passages = await _gather(given, ports, emit, trace)
+    facts = await _facts(given, ports, emit, trace)
     with trace.stage("rules"):
         decision = ports.rules.decide(_rule_input(given, facts))
     _mark(trace, decision)
@@ -68,25 +71,25 @@ async def run(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> None:
     if decision.reply or decision.handoff:
         await emit(Finished(sources=()))
         return
+    reuse = Reuse(ports.answers, _asker(given), decision, given.question, given.locale)
+    if await reuse.same_words(emit, trace):
+        return
+    passages = await _passages(ports, trace)
+    if await reuse.same_meaning(passages, emit, trace):
+        return
     with trace.stage("context"):
         request = _request(given, facts, passages, decision)
-    await _answer(request, ports.model, emit)
+    await _answer(request, ports.model, emit, reuse.anyones(facts))
 
 
-async def _gather(
-    given: TurnInput, ports: Ports, emit: Emit, trace: Trace
-) -> tuple[Facts, tuple[Passage, ...]]:
+async def _facts(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> Facts:
     needed = given.verified and needs_facts(given.question)
     if needed:
         await emit(Acting("order", order_number(given.question)))
-    facts, passages = await asyncio.gather(_facts(ports, needed, trace), _passages(ports, trace))
-    trace.marks["profile"] = facts.state.value
-    return facts, passages
-
-
-async def _facts(ports: Ports, needed: bool, trace: Trace) -> Facts:
     with trace.stage("profile"):
-        return await ports.facts.facts(needed, FACTS_FETCH_S if needed else FACTS_COPY_S)
+        facts = await ports.facts.facts(needed, FACTS_FETCH_S if needed else FACTS_COPY_S)
+    trace.marks["profile"] = facts.state.value
+    return facts
 
 
 async def _passages(ports: Ports, trace: Trace) -> tuple[Passage, ...]:
@@ -114,7 +117,12 @@ def _mark(trace: Trace, decision: Decision) -> None:
     trace.marks.update({name: ", ".join(values) for name, values in marks.items() if values})
 
 
-async def _answer(request: ModelRequest, model: Model, emit: Emit) -> None:
+def _asker(given: TurnInput) -> Asker:
+    context = given.context
+    return Asker(verified=given.verified, first=context.customer_turns() <= 1 and len(context.said) <= 1)
+
+
+async def _answer(request: ModelRequest, model: Model, emit: Emit, anyones: Question | None) -> None:
     said = _Said()
 
     async def on_event(event: ModelEvent) -> None:
@@ -123,21 +131,26 @@ async def _answer(request: ModelRequest, model: Model, emit: Emit) -> None:
                 said.anything = True
                 await emit(Delta(event.text))
             case HandoffCall():
+                said.whole = False
                 await emit(HandoffRequested("model", event.team))
             case Done():
                 said.usage, said.endpoint = event.usage, event.endpoint
+                said.whole = said.whole and event.finish == "stop"
 
     try:
         await model.stream(request, on_event)
     except ModelUnavailable as unavailable:
         await emit(Failed(unavailable.reason))
         return
-    await emit(Finished(_sources(request.passages, said.anything), said.usage, said.endpoint))
+    sources = _sources(request.passages, said.anything)
+    reusable = anyones if said.whole and sources else None
+    await emit(Finished(sources, said.usage, said.endpoint, reusable))
 
 
 @dataclass(slots=True)
 class _Said:
     anything: bool = False
+    whole: bool = True
     usage: Usage | None = None
     endpoint: str = ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +22,15 @@ logger = logging.getLogger(__name__)
 EMBED_DEADLINE_S = 0.25
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to: the question's vector too (None: words alone decided), and what version was searched."""
+
+    passages: tuple[Passage, ...]
+    vector: Vector | None
+    version: int
+
+
 class KnowledgeResident(Resident[Corpus]):
     """The searchable passages of every loaded site, and the search."""
 
@@ -35,20 +45,22 @@ class KnowledgeResident(Resident[Corpus]):
         self._embedder.load()
         return load_corpus(site_id)
 
-    async def search(self, site_id: str, question: str, locale: str, limit: int = 4) -> tuple[Passage, ...]:
+    async def search(self, site_id: str, question: str, locale: str, limit: int = 4) -> Found:
         """The best passages for the question, best first; none of a site that is not loaded.
 
         About 15 ms on an idle core, nearly all of it the embedding on its thread. When that is late or the
         model is missing, the search goes by words alone; log and metric say so.
         """
+        version = self.loaded_version(site_id)  # before the corpus: never newer than what is searched
         corpus = self.loaded(site_id)
         if corpus is None:
-            return ()
+            return Found((), None, 0)
         vector = await self._vector(question)
         knowledge_searches.labels(by="words" if vector is None else "meaning").inc()
-        return await asyncio.get_running_loop().run_in_executor(
+        passages = await asyncio.get_running_loop().run_in_executor(
             self._ranking, corpus.passages, question, vector, locale, limit
         )
+        return Found(passages, vector, version)
 
     async def _vector(self, question: str) -> Vector | None:
         try:

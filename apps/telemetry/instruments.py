@@ -51,5 +51,20 @@ knowledge_searches = Counter(
     ["by"],
 )
 
+answer_cache_looks = Counter(
+    "chatsvc_answer_cache_looks_total", "Look-ups of the answer cache by what they found", ["found"]
+)
+answer_cache_vetoes = Counter(
+    "chatsvc_answer_cache_vetoes_total", "Proposed answers that were turned down, by why", ["reason"]
+)
+answer_cache_look_seconds = Histogram(
+    "chatsvc_answer_cache_look_seconds", "A look-up, Redis included", buckets=_SECONDS
+)
+answer_cache_saved_seconds = Counter(
+    "chatsvc_answer_cache_saved_seconds_total", "What a model takes to its first text, once a hit"
+)
+answer_cache_kept = Counter("chatsvc_answer_cache_kept_total", "Answers kept by this process")
+answer_cache_bytes = Gauge("chatsvc_answer_cache_bytes", "Memory of the answers held, estimated")
+
 contexts = Counter("chatsvc_contexts_total", "Contexts at turn start: resident, or read anew", ["found"])
 context_bytes = Gauge("chatsvc_context_bytes", "Memory of the resident contexts, estimated")

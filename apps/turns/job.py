@@ -1,8 +1,7 @@
-"""What a runner is given: the question, the search begun for it, the model of its site, and how long it may take."""
+"""What a runner is given: the question, the model of its site, and how long it may take."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,9 +12,10 @@ from apps.customers.facts import Asker
 from apps.engine.context import Context
 from apps.engine.events import OnModelEvent
 from apps.engine.turn import TurnInput
-from apps.engine.types import Assistant, ModelRequest, Passage
+from apps.engine.types import Assistant, ModelRequest
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.questions import Question
+from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
 
 
@@ -89,22 +89,6 @@ class Limits:
     part_s: float = 105.0  # one part, its model included, whose own limit is 90 s
     store_s: float = 60.0  # a database that does not take the end is asked again for this long
     store_again_s: float = 0.5
-
-
-class StartedRetrieval:
-    """A search begun when the question was received, perhaps before its turn existed."""
-
-    def __init__(self, task: asyncio.Task[None], found: list[tuple[Passage, ...]]) -> None:
-        self._task = task
-        self._found = found
-
-    async def passages(self) -> tuple[Passage, ...]:
-        """What was found; nothing when the search failed, which its task has logged."""
-        await asyncio.wait([self._task])
-        return self._found[0] if self._found else ()
-
-    def cancel(self) -> None:
-        self._task.cancel()
 
 
 class SiteModel:

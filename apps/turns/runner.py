@@ -12,6 +12,7 @@ from apps.customers.facts import CustomerFacts
 from apps.engine import turn as engine
 from apps.engine.events import Acting, Delta, Failed, Finished, HandoffRequested, TurnEvent
 from apps.telemetry import instruments
+from apps.turns.answers import TurnAnswers
 from apps.turns.fanout import Fanout, Reactions
 from apps.turns.job import Job, Limits, SiteModel
 from apps.turns.records import Record, keep_record, spent
@@ -56,6 +57,8 @@ class Runner:
         self._finished: Finished | None = None
         self._failed: Failed | None = None
         self._first_token: float | None = None
+        self._first_token_s = 0.0  # what the model took to it
+        self._answers: TurnAnswers | None = None
 
     # ------------------------------------------------------------ from outside, on the loop
 
@@ -163,11 +166,13 @@ class Runner:
         try:
             with waterfall.stage("conversation"):
                 context = await runtime.contexts.of(job.conversation, self.opened.place)
+            self._answers = runtime.answers.turn(job.site, job.question, job.locale, job.retrieval)
             ports = engine.Ports(
                 model=SiteModel(runtime, job.site, await spent(job.site)),
                 facts=CustomerFacts(runtime.facts, job.asker),
                 retrieval=job.retrieval,
                 rules=runtime.rules.current(job.site.id),
+                answers=self._answers,
             )
             await engine.run(job.turn_input(context), ports, self._emit, waterfall)
         except Exception as error:
@@ -194,6 +199,7 @@ class Runner:
             return
         self._first_token = time.monotonic()
         self.job.waterfall.since_last("first_token")
+        self._first_token_s = self.job.waterfall.stages[-1][2] / 1000
         with self.job.waterfall.stage("first_frame"):
             await self._fanout.say(text)
         instruments.ttft_seconds.observe(self.job.waterfall.elapsed_ms() / 1000)
@@ -239,6 +245,8 @@ class Runner:
         if end is TurnEnd.INTERRUPTED:
             return  # still live: whoever adopts it needs the buffer
         self.left_live = False
+        if end is TurnEnd.FINISHED and self._answers is not None and self._finished is not None:
+            self._answers.finished(self._finished, self._fanout.sent_text, self._first_token_s)
         await self._runtime.buffer.end(self.job.conversation, self.opened.fence)
         await self._record(end)
 

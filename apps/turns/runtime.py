@@ -16,6 +16,7 @@ from apps.inbox.presence import Presence
 from apps.knowledge.resident import KnowledgeResident
 from apps.llm.line import Line
 from apps.rulebook.resident import RuleResident
+from apps.turns.answers import Answers
 from apps.turns.buffer import StreamBuffer
 from apps.turns.contexts import Contexts
 from apps.turns.switchboard import Switchboard
@@ -41,3 +42,4 @@ class Runtime:
     facts: FactSources
     line: Line
     contexts: Contexts
+    answers: Answers

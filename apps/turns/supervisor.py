@@ -13,7 +13,7 @@ from typing import assert_never
 
 from apps.conversations import commands as c
 from apps.conversations import selectors
-from apps.engine.types import Passage
+from apps.knowledge.resident import Found
 from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
@@ -21,9 +21,10 @@ from apps.telemetry.waterfall import Waterfall
 from apps.turns.announcements import Announcement, OwnerMoved, ResidentsMoved, StopPressed
 from apps.turns.buffer import Buffered
 from apps.turns.feed import Feed
-from apps.turns.job import Job, Limits, Said, StartedRetrieval, job_for
+from apps.turns.job import Job, Limits, Said, job_for
 from apps.turns.questions import Question, open_question
 from apps.turns.residents import Residents
+from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runner import Runner
 from apps.turns.runtime import Runtime
 from apps.wire.protocol import EventKind, LiveTurn, OwnerKind
@@ -239,7 +240,7 @@ class Supervisor:
         self._start(job, appended.opened)
 
     def _search(self, asked: Said | Question) -> StartedRetrieval:
-        found: list[tuple[Passage, ...]] = []
+        found: list[Found] = []
 
         async def search() -> None:
             found.append(await self._runtime.knowledge.search(asked.site, asked.text, asked.locale))

@@ -98,7 +98,7 @@ def _shop(who: Identified) -> tuple[ProfileSource, str]:
 async def _search(site: str, question: str) -> tuple[Passage, ...]:
     if not _knowledge.loaded_version(site):
         await sync_to_async(_knowledge.refresh)(site, 1)
-    return await _knowledge.search(site, question, "en")
+    return (await _knowledge.search(site, question, "en")).passages
 
 
 def _decide(rules: RuleResident, who: Identified, question: str, profile: dict[str, Any]) -> None:

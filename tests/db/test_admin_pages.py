@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.accounts.models import Agent, Site, Team
+from apps.accounts.models import Agent, AnswerCacheMode, Site, Team
 from apps.conversations.models import Conversation, Message, OutboxItem
 from apps.customers.models import Customer, ProfileSource
 from tests.db.admin_world import MODEL_KEY, PASSWORD, SHOP_KEY, Corner, logged_in, outbox_item
@@ -45,6 +45,7 @@ SITE_FORM = {
     "suggestions_zh": "",
     "assistant_name": "Lumen",
     "instructions": "",
+    "answer_cache": "exact",
     "daily_spend_cap": "",
 }
 
@@ -204,7 +205,9 @@ def test_saving_a_site_bumps_its_version_and_keeps_what_the_form_does_not_show(
     assert site.allowed_origins == ["https://shop.example", "http://localhost:8000"]
     assert site.suggestions_en == ["Where is my order?", "Can I return boots?"]
     assert (site.settings_version, site.identity_secret, site.assistant_enabled) == (2, secret, False)
+    assert site.answer_cache == AnswerCacheMode.EXACT
     for wrong in (
+        {"answer_cache": "sometimes"},
         {"accent": "#ffee00"},
         {"allowed_origins": "shop.example"},
         {"suggestions_en": "a\nb\nc\nd"},

@@ -187,7 +187,7 @@ def test_the_demo_is_ingested_at_once_and_keeps_edits(site: Site) -> None:
 
 def search(resident: KnowledgeResident, site: Site, question: str) -> list[tuple[str, bool]]:
     found = asyncio.run(resident.search(site.pk, question, "en"))
-    return [(passage.title, passage.answerable) for passage in found]
+    return [(passage.title, passage.answerable) for passage in found.passages]
 
 
 def test_a_resident_searches_what_it_has_loaded(site: Site, django_assert_num_queries: Any) -> None:

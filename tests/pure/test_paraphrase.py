@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.cache import alone, question_of
+from apps.engine.languages import asked_in
 from apps.engine.paraphrase.meaning import Meaning
-from apps.engine.paraphrase.normal import language_of, normal
+from apps.engine.paraphrase.normal import normal
 from apps.engine.paraphrase.verdict import Veto, veto
 from bench.answers.lists import near_misses, paraphrases
 
@@ -165,7 +166,7 @@ def test_two_questions_and_stories_are_left_to_the_model(text: str) -> None:
     ],
 )
 def test_habits_of_writing_do_not_make_another_question(one: str, other: str) -> None:
-    assert normal(one, language_of(one, "en")) == normal(other, language_of(other, "en"))
+    assert normal(one, asked_in(one, "en")) == normal(other, asked_in(other, "en"))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_a_question_is_its_own_paraphrase_unless_it_is_personal(text: str) -> No
 
 @given(listed_questions, st.integers(2, 99))
 def test_another_number_is_always_a_veto(text: str, number: int) -> None:
-    more = f"{text} {number} days" if language_of(text, "en") == "en" else f"{text}{number}天"
+    more = f"{text} {number} days" if asked_in(text, "en") == "en" else f"{text}{number}天"
     assert reason(text, more) in (Veto.NUMBER, Veto.PERSONAL)
 
 

@@ -9,7 +9,6 @@ from apps.engine.paraphrase.variants import SIMPLIFIED
 
 MAX_CHARACTERS = 200  # a longer text tells a story; no other tells the same
 
-_CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 # Marks that part or close sentences. What may carry meaning stays: $ € % ° + # @ / & and signs before numbers.
 _PUNCTUATION = re.compile(r"[!?,;:\"'`´’‘“”()\[\]{}<>«»…·•*_~|\\^、。，；：？！「」『』《》〈〉【】—–]")
 _AMERICA = re.compile(r"\bU\.?S\.?(?:A\b\.?)?(?![\w$])")  # small, it would be us
@@ -82,15 +81,6 @@ _TWICE = re.compile(
 def asks_twice(text: str) -> bool:
     """Whether the text asks more than one thing: an answer to the one would leave the other open."""
     return _TWICE.search(text) is not None
-
-
-def language_of(text: str, locale: str) -> str:
-    """Either "zh" or "en": by the script, or by the page's language where the text has no letters ("60?")."""
-    if _CHINESE.search(text):
-        return "zh"
-    if any(character.isalpha() for character in text):
-        return "en"
-    return "zh" if locale.startswith("zh") else "en"
 
 
 def normal(text: str, language: str) -> str:
