@@ -19,15 +19,13 @@ from pytest_django import DjangoDbBlocker
 
 from chatsvc.environment import BASE_DIR
 from tests.browser.chromium import NoChromium, find_chromium
-from tests.browser.pages import WAIT_MS, OpenPage
+from tests.browser.pages import FLAGS, WAIT_MS, OpenPage
 from tests.browser.story import Story, storybook
 from tests.services import private_folder
 from tests.support.demo import Demo
 from tests.support.processes import Web, ended_after
 
 PICTURES = BASE_DIR / "var" / "browser"
-# No sandbox, because CI runs as root; no calls home, because tests have no network.
-_FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +57,7 @@ def chromium() -> Iterator[Browser]:
         raise NoChromium("The browser tests need Chromium; `make test` installs it.")
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS)
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
         browser.close()
 

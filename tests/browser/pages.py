@@ -8,6 +8,8 @@ from collections.abc import Callable
 from playwright.sync_api import Page
 
 WAIT_MS = 30_000
+# No sandbox, because CI runs as root; no calls home, because tests have no network.
+FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 
 OpenPage = Callable[..., Page]
 
