@@ -56,7 +56,18 @@ test("a value is put in as it is, whatever it holds", () => {
 });
 
 test("a key that does not exist shows itself", () => {
-  assert.equal(new Words("en", catalogs.en).t("no.such"), "no.such");
+  const words = new Words("en", catalogs.en);
+  for (const key of ["no.such", "fact.constructor", "attribute.city.old", "plain"]) {
+    assert.equal(words.has(key), false, key);
+    assert.equal(words.t(key), key);
+  }
+});
+
+test("a language is named in the reader's, and what is none stays as it is", () => {
+  const english = new Words("en", catalogs.en);
+  assert.equal(english.language("zh-Hans"), "Simplified Chinese");
+  assert.equal(new Words("zh-Hans", catalogs["zh-Hans"]).language("en"), "英语");
+  for (const other of ["Klingon spoken at home", "", "q!"]) assert.equal(english.language(other), other);
 });
 
 const reading = { typing: false, modal: false, inList: false, letters: true };

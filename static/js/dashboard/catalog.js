@@ -44,13 +44,24 @@ export class Words {
     return this.hour.format(ms);
   }
 
+  /** A language by its name; what is no known tag stays as it is. @param {string} tag */
+  language(tag) {
+    try {
+      return new Intl.DisplayNames(this.locale, { type: "language", fallback: "none" }).of(tag) ?? tag;
+    } catch {
+      return tag;
+    }
+  }
+
   /**
    * @param {string} key
    * @returns {Entry|undefined}
    */
   find(key) {
-    const [section, name] = key.split(".", 2);
-    return this.catalog[section]?.[name];
+    const dot = key.indexOf(".");
+    const section = this.catalog[key.slice(0, dot)] ?? {};
+    const name = key.slice(dot + 1);
+    return Object.hasOwn(section, name) ? section[name] : undefined;
   }
 
   /**

@@ -141,7 +141,7 @@ function facts(panel, words) {
   if (panel.email) list.append(h("dt", {}, words.t("context.email")), h("dd", {}, panel.email));
   for (const [name, value] of Object.entries(panel.attributes)) {
     const label = words.has(`attribute.${name}`) ? words.t(`attribute.${name}`) : readable(name);
-    list.append(h("dt", {}, label), h("dd", {}, words.has(`fact.${value}`) ? words.t(`fact.${value}`) : value));
+    list.append(h("dt", {}, label), h("dd", {}, said(words, name, value)));
   }
   return list.firstChild
     ? list
@@ -150,6 +150,12 @@ function facts(panel, words) {
         { class: "quiet-note person-note" },
         words.t(panel.verified ? "context.no_facts" : "context.unverified_hint"),
       );
+}
+
+/** What the shop says of a customer, for people. @param {Words} words @param {string} name @param {string} value */
+function said(words, name, value) {
+  if (value === "True" || value === "False") return words.t(`fact.${value}`);
+  return name === "language" ? words.language(value) : value;
 }
 
 /** A name that the shop gave to machines, for people. @param {string} name */
