@@ -80,6 +80,21 @@ def test_a_lost_line_comes_back_with_what_was_missed(story: Story, open_page: Op
     assert visitor.said() == IN_FULL
 
 
+def test_what_was_written_without_a_line_outlives_a_reload(story: Story, open_page: OpenPage) -> None:
+    line = Line("**/ws/customer")
+    visitor = story.shopper(open_page, before=line.route).open()
+    line.cut()
+    expect(visitor.notice).to_have_text(visitor.words["reconnecting"])
+    visitor.ask("Is anybody there?")
+    visitor.page.reload()
+    visitor.launcher.click()
+    expect(visitor.rows).to_contain_text(["Is anybody there?"])
+    story.tell("I am here.")
+    line.mend()
+    assert visitor.answered() == "I am here."
+    assert visitor.said() == [("mine", "Is anybody there?"), ("assistant", "I am here.")]
+
+
 def test_a_killed_process_loses_nothing_and_glues_nothing(
     story: Story, second_web: Web, open_page: OpenPage
 ) -> None:

@@ -194,7 +194,9 @@ export class Chat extends EventTarget {
     this.contact = false;
     this.earlier = null;
     this.#requests.clear();
-    this.#set(timeline.empty(""));
+    this.line = timeline.empty("");
+    this.#showUnsent("", "");
+    this.#set(this.line);
     if (this.connection !== "closed") this.#socket.restart();
   }
 
@@ -245,14 +247,18 @@ export class Chat extends EventTarget {
     this.#set(this.line);
   }
 
-  /** Puts unsent texts where they belong and sends them (again). @param {string} conversation @param {string} customer */
+  /**
+   * Puts unsent texts where they belong and sends them (again). Before a welcome nobody knows where that is: whoever
+   * the page names sees that theirs are kept.
+   * @param {string} conversation @param {string} customer
+   */
   #showUnsent(conversation, customer) {
     const { who } = this.#session;
     const letters = this.welcomed
       ? this.#outbox.claim({ customer, who, conversation })
-      : this.#outbox.all().filter((letter) => letter.customer === null && letter.who === who);
+      : this.#outbox.all().filter((letter) => letter.who === who);
     for (const letter of letters) {
-      if ((letter.conversation ?? conversation) === conversation) {
+      if (!this.welcomed || (letter.conversation ?? conversation) === conversation) {
         this.line = timeline.compose(this.line, letter);
         if (letter.error !== null) this.line = timeline.failed(this.line, letter.id, letter.error);
       }
@@ -280,7 +286,8 @@ export class Chat extends EventTarget {
     this.#startsAnew = false;
     if (frame.id !== null) this.#requests.answered(frame.id);
     if (frame.of === "contact.leave") this.contactRefused = frame.code;
-    else this.dispatchEvent(new CustomEvent("refused", { detail: frame.code }));
+    // What a refused hello means, the close behind it says.
+    else if (frame.of !== "hello") this.dispatchEvent(new CustomEvent("refused", { detail: frame.code }));
     this.#changed();
   }
 
