@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -38,34 +39,56 @@ def running_redis(folder: Path) -> Iterator[str]:
         yield f"unix://{socket_path}"
 
 
+@dataclass(frozen=True, slots=True)
+class PostgresFolder:
+    """An initialised cluster in a private folder: what to run, as whom, and where it then listens."""
+
+    command: tuple[str, ...]
+    user: int | None
+    url: str
+    lock: Path
+
+    def says_ready(self) -> bool:
+        try:
+            return self.lock.read_text(encoding="utf-8").splitlines()[7].strip() == "ready"
+        except (FileNotFoundError, IndexError):
+            return False
+
+
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """A PostgreSQL of its own, without fsync; yields the URL of its database `postgres`."""
     with private_folder("chatsvc-pg-") as folder:
-        programs = find_postgres(folder)
-        user = _user_for_postgres(folder)
-        data = folder / "data"
+        cluster = init_postgres(folder, "fsync=off", "full_page_writes=off")
         log = folder / "postgres.log"
-        initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8"]
-        made = subprocess.run(
-            [*initdb, "--locale=C", "--no-sync"],
-            user=user,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if made.returncode:
-            raise RuntimeError(f"initdb failed: {made.stderr.strip()}")
-        options = ("listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=200")
-        command = (
-            *(str(programs / "postgres"), "-D", str(data), "-k", str(folder)),
-            *(word for option in options for word in ("-c", option)),
-        )
-        lock = data / "postmaster.pid"
         # SIGINT is PostgreSQL's fast shutdown.
-        with _running(command, log, lambda: _says_ready(lock), user=user, end_with=signal.SIGINT):
-            yield f"postgresql://postgres@{quote(str(folder), safe='')}/postgres"
+        with _running(cluster.command, log, cluster.says_ready, user=cluster.user, end_with=signal.SIGINT):
+            yield cluster.url
+
+
+def init_postgres(folder: Path, *settings: str) -> PostgresFolder:
+    """Makes a cluster in the folder, which then belongs to the user that runs it. Raises `RuntimeError`."""
+    programs = find_postgres(folder)
+    user = _user_for_postgres(folder)
+    data = folder / "data"
+    initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8"]
+    made = subprocess.run(
+        [*initdb, "--locale=C", "--no-sync"],
+        user=user,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        raise RuntimeError(f"initdb failed: {made.stderr.strip()}")
+    options = ("listen_addresses=", "max_connections=200", *settings)
+    command = (
+        *(str(programs / "postgres"), "-D", str(data), "-k", str(folder)),
+        *(word for option in options for word in ("-c", option)),
+    )
+    url = f"postgresql://postgres@{quote(str(folder), safe='')}/postgres"
+    return PostgresFolder(command, user, url, data / "postmaster.pid")
 
 
 def find_postgres(folder: Path) -> Path:
@@ -109,13 +132,6 @@ def _user_for_postgres(folder: Path) -> int | None:
     nobody = pwd.getpwnam("nobody").pw_uid
     os.chown(folder, nobody, -1)
     return nobody
-
-
-def _says_ready(lock: Path) -> bool:
-    try:
-        return lock.read_text(encoding="utf-8").splitlines()[7].strip() == "ready"
-    except (FileNotFoundError, IndexError):
-        return False
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 from chatsvc.embedded.redis_server import answers, find_redis, redis_command
+from tests.services import init_postgres
 from tests.support.processes import RunningProcess
 
 
@@ -46,6 +47,24 @@ class Redis(RunningProcess):
             yield
         finally:
             os.kill(self.process.pid, signal.SIGCONT)
+
+
+class Postgres(RunningProcess):
+    """A PostgreSQL of a test's own, with its log synced, so that a kill loses nothing that was committed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._cluster = init_postgres(folder)
+        self.url = self._cluster.url
+        super().__init__(list(self._cluster.command), {}, folder / "postgres.log", user=self._cluster.user)
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        self.wait_until(lambda: self.running and self._cluster.says_ready())
+
+    def end_sessions(self) -> None:
+        """Fast shutdown: every session is ended, every transaction rolled back."""
+        self.signal(signal.SIGINT)
+        self.process.wait(20)
 
 
 @contextmanager

@@ -22,11 +22,11 @@ _numbers = count(1)
 
 
 class Databases:
-    """Makes databases beside `DATABASE_URL`: SQLite files in `folder`, or databases of that PostgreSQL server."""
+    """Makes databases where `server` or `DATABASE_URL` says: SQLite files in `folder`, or databases of a PostgreSQL."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, server: str = "") -> None:
         self._folder = folder
-        self._server = os.environ["DATABASE_URL"]
+        self._server = server or os.environ["DATABASE_URL"]
         self.is_postgres = self._server.startswith("postgres")
         self._template = self._url(f"template_{os.getpid()}")
         if self.is_postgres:

@@ -24,8 +24,11 @@ END_DEADLINE_S = 60.0
 class RunningProcess:
     """A process of ours, in a group of its own, with its output in a file."""
 
-    def __init__(self, command: list[str], variables: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, command: list[str], variables: Mapping[str, str], log: Path, user: int | None = None
+    ) -> None:
         self.log = log
+        self._user = user
         self._command = command
         self._variables = {**os.environ, **variables}
         self.start()
@@ -38,12 +41,14 @@ class RunningProcess:
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 self._command,
-                cwd=BASE_DIR,
+                # Another user may not be let into the checkout.
+                cwd=BASE_DIR if self._user is None else self.log.parent,
                 env=self._variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                user=self._user,
                 preexec_fn=tied_to(os.getpid()),
             )
 

@@ -1,0 +1,75 @@
+"""What is broken when: drawn from a seed, printed as it is, and made smaller when it fails."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+
+HORIZON_S = 8.0
+
+
+class Fault(StrEnum):
+    LOSE_UP = "lose what clients send"
+    LOSE_DOWN = "lose what clients are sent"
+    LOSE_BOTH = "lose both ways"
+    DELAY = "delay"
+    RESET = "reset connections"
+    KILL_WEB = "kill -9 a web process"
+    END_WEB = "SIGTERM a web process"
+    FREEZE_WEB = "freeze a web process"
+    SKEW_CLOCK = "skew a clock"
+    KILL_WORKER = "kill the worker"
+    RESTART_REDIS = "restart Redis"
+    KILL_CLIENTS = "CLIENT KILL in Redis"
+    RESTART_POSTGRES = "restart PostgreSQL"
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """One fault. `target` is a web process where it strikes one; `seconds` is how long it lasts."""
+
+    at_s: float
+    fault: Fault
+    target: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.at_s:5.2f} s  {self.fault.value} (web {self.target}, {self.seconds:.2f} s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All that a trial needs to be repeated, but for the machine's own timing."""
+
+    seed: int
+    injections: tuple[Injection, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"seed {self.seed}", *map(str, self.injections)])
+
+    def without(self, injection: Injection) -> Schedule:
+        return Schedule(self.seed, tuple(other for other in self.injections if other is not injection))
+
+
+def draw(seeds: list[int], each: int, kinds: tuple[Fault, ...] = tuple(Fault)) -> list[Schedule]:
+    """One schedule a seed, `each` faults in it. Dealt from one deck, so that every kind comes about equally often."""
+    deck: list[Fault] = []
+    schedules = []
+    for seed in seeds:
+        rng = random.Random(seed)
+        injections = []
+        for _ in range(each):
+            if not deck:
+                deck = list(kinds)
+                rng.shuffle(deck)
+            injections.append(_injection(rng, deck.pop()))
+        schedules.append(Schedule(seed, tuple(sorted(injections, key=lambda one: one.at_s))))
+    return schedules
+
+
+def _injection(rng: random.Random, fault: Fault) -> Injection:
+    seconds = {Fault.FREEZE_WEB: 5.0, Fault.RESET: 0.0, Fault.KILL_CLIENTS: 0.0}.get(
+        fault, rng.uniform(0.3, 2.5)
+    )
+    return Injection(rng.uniform(0.5, HORIZON_S - 1.0), fault, rng.randrange(2), seconds)
