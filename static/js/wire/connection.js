@@ -28,15 +28,20 @@ const GROWTH = 1.5;
 const LONGEST_DELAY_MS = 30_000;
 const RESTART_SPREAD_MS = 5_000;
 const SLOW_DOWN_MS = 10_000;
-const WELCOME_DEADLINE_MS = 15_000;
 const HEARTBEAT_MS = 30_000;
-const MISSED_PONGS = 3;
+/** The server says by then what became of a frame, also where its database hangs. */
+const ANSWER_MS = 15_000;
+/** Somebody is looking: a line that is there answers a ping sooner. */
+const PROBE_MS = 5_000;
+const ANSWERS = new Set(["ack", "refused", "pong"]);
+/** When a page may have come back from sleep, from another network or from the browser's memory. */
+const WAKES = ["online", "pageshow", "visibilitychange"];
 const CANNOT_RETRY = new Set([CLOSE.never_retry, CLOSE.unknown_subprotocol, CLOSE.replaced, CLOSE.protocol]);
 
 /**
  * Back-off with full jitter, and the meaning of each close code. Pure.
  * @param {number} code
- * @param {number} attempt  failed attempts since the last welcome, from 0
+ * @param {number} attempt  failed attempts since a line last proved good, from 0
  * @param {number} chance  0 ≤ chance < 1
  * @param {boolean} refreshed  whether the token was renewed since the last welcome
  * @returns {AfterClose}
@@ -47,7 +52,7 @@ export function afterClose(code, attempt, chance, refreshed) {
   if (code === CLOSE.login_again) return refreshed ? { retry_ms: null } : { retry_ms: 0, fresh: true };
   if (code === CLOSE.asleep) return { retry_ms: null, wake: true };
   if (code === CLOSE.slow_down) return { retry_ms: SLOW_DOWN_MS + chance * ceiling };
-  if (code === CLOSE.restarting && attempt === 0) return { retry_ms: chance * RESTART_SPREAD_MS };
+  if (code === CLOSE.restarting) return { retry_ms: chance * Math.max(RESTART_SPREAD_MS, ceiling) };
   return { retry_ms: chance * ceiling };
 }
 
@@ -70,12 +75,11 @@ export class Connection extends EventTarget {
   #fresh = false;
   #refreshed = false;
   #attempt = 0;
-  #missed = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  /** What is waited for: the next attempt, a welcome, or an answer. @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #pulse;
-  #hurry = () => this.#retryNow();
+  #wake = (/** @type {Event} */ event) => this.#woken(event);
 
   /**
    * @param {object} options
@@ -105,7 +109,7 @@ export class Connection extends EventTarget {
     if (this.#wanted && !this.#asleep) return;
     this.#wanted = true;
     this.#asleep = false;
-    globalThis.addEventListener?.("online", this.#hurry);
+    for (const name of WAKES) globalThis.addEventListener?.(name, this.#wake);
     void this.#connect("connecting");
   }
 
@@ -121,7 +125,8 @@ export class Connection extends EventTarget {
   }
 
   /**
-   * Sends now, or not at all: what must arrive is kept by the caller and sent again after `open`.
+   * Sends now, or not at all: what must arrive is kept by the caller and sent again after `open`. What has an id is
+   * answered in time, or the line is lost.
    * @param {ClientFrame} frame
    * @returns {boolean} whether it was handed to an open socket
    */
@@ -130,6 +135,7 @@ export class Connection extends EventTarget {
     const socket = this.#line?.socket;
     if (this.#state !== "open" || socket?.readyState !== 1) return false;
     socket.send(JSON.stringify(frame));
+    if ("id" in frame || frame.type === "ping") this.#timer ??= this.#deadline(ANSWER_MS);
     return true;
   }
 
@@ -143,12 +149,12 @@ export class Connection extends EventTarget {
     /** @type {{socket: WebSocket | null}} */
     const line = { socket: null };
     this.#line = line;
-    this.#timer = setTimeout(() => this.#lost(line, 1006), WELCOME_DEADLINE_MS);
-    const fresh = this.#fresh;
-    this.#fresh = false;
+    this.#timer = this.#deadline(ANSWER_MS);
     try {
-      const hello = await this.#hello(fresh);
-      if (line === this.#line) line.socket = this.#dial(line, hello);
+      const hello = await this.#hello(this.#fresh);
+      if (line !== this.#line) return;
+      this.#fresh = false;
+      line.socket = this.#dial(line, hello);
     } catch {
       // The caller could not make a hello (its own request failed): the same as a lost connection.
       this.#lost(line, 1006);
@@ -168,9 +174,9 @@ export class Connection extends EventTarget {
   /** @param {{socket: WebSocket | null}} line @param {string | ArrayBuffer} data */
   #receive(line, data) {
     if (line !== this.#line) return;
-    this.#missed = 0;
     const frame = this.#decode(data);
     if (frame === null) return;
+    if (this.#state === "open" && ANSWERS.has(frame.type)) this.#answered(frame.type);
     if (this.#state !== "open" && frame.type !== "refused") this.#welcomed(frame);
     if (line !== this.#line) return;
     if (frame.type !== "pong") this.dispatchEvent(new CustomEvent("frame", { detail: frame }));
@@ -178,21 +184,28 @@ export class Connection extends EventTarget {
 
   /** @param {ServerFrame} frame */
   #welcomed(frame) {
-    clearTimeout(this.#timer);
-    this.#attempt = 0;
+    this.#expectNothing();
     this.#refreshed = false;
     const heartbeat_ms = "heartbeat_s" in frame ? frame.heartbeat_s * 1000 : HEARTBEAT_MS;
-    this.#pulse = setInterval(() => this.#beat(), heartbeat_ms);
+    this.#pulse = setInterval(() => this.send({ type: "ping" }), heartbeat_ms);
     this.#tell("open", null, null);
   }
 
-  #beat() {
-    if (this.#line === null) return;
-    if (this.#missed >= MISSED_PONGS) this.#lost(this.#line, 1006);
-    else {
-      this.#missed += 1;
-      this.send({ type: "ping" });
-    }
+  /** Both directions work. Only a ping that came back proves a line good: one that dies young is not tried ever faster. @param {string} type */
+  #answered(type) {
+    this.#expectNothing();
+    if (type === "pong") this.#attempt = 0;
+  }
+
+  /** @param {number} delay_ms */
+  #deadline(delay_ms) {
+    const line = this.#line;
+    return setTimeout(() => { if (line !== null) this.#lost(line, 1006); }, delay_ms);
+  }
+
+  #expectNothing() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** @param {{socket: WebSocket | null}} line @param {number} code */
@@ -211,8 +224,20 @@ export class Connection extends EventTarget {
     this.#timer = setTimeout(() => void this.#connect("reconnecting"), next.retry_ms);
   }
 
-  #retryNow() {
-    if (this.#line === null && this.#wanted && !this.#asleep) void this.#connect("reconnecting");
+  /** Somebody looks at the page again, or it has a network again: nothing waits for its time. @param {Event} event */
+  #woken({ type }) {
+    const hidden = globalThis.document?.hidden === true;
+    if (hidden && (this.#asleep || type !== "online")) return;
+    if (this.#asleep) this.open();
+    else if (this.#line === null) void this.#connect("reconnecting");
+    else if (this.#state === "open") this.#probe(this.#line);
+  }
+
+  /** A socket that slept with its machine still says that it is open: only an answer shows it. @param {{socket: WebSocket | null}} line */
+  #probe(line) {
+    if (!this.send({ type: "ping" })) return this.#lost(line, 1006);
+    clearTimeout(this.#timer);
+    this.#timer = this.#deadline(PROBE_MS);
   }
 
   /** @param {number | null} code */
@@ -220,20 +245,16 @@ export class Connection extends EventTarget {
     this.#wanted = false;
     this.#asleep = false;
     this.#attempt = 0;
-    globalThis.removeEventListener?.("online", this.#hurry);
+    for (const name of WAKES) globalThis.removeEventListener?.(name, this.#wake);
     this.#clear();
     this.#tell("closed", code, null);
   }
 
   #clear() {
-    clearTimeout(this.#timer);
+    this.#expectNothing();
     clearInterval(this.#pulse);
-    this.#missed = 0;
-    const socket = this.#line?.socket;
+    this.#line?.socket?.close();
     this.#line = null;
-    if (!socket) return;
-    socket.onopen = socket.onmessage = socket.onclose = null;
-    if (socket.readyState <= 1) socket.close();
   }
 
   /** @param {ConnectionState} state @param {number | null} code @param {number | null} retry_ms */
