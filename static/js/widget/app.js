@@ -99,6 +99,7 @@ class ChatApp extends HTMLElement {
     on(this.#earlier, "show", (id) => this.#showEarlier(id));
     on(document, "visibilitychange", () => this.#wake());
     on(window, "online", () => this.#wake());
+    on(window, "storage", () => this.#chat.follow());
     on(window, "offline", () => this.#wake());
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
   }

@@ -169,6 +169,12 @@ export class Chat extends EventTarget {
     this.#begin();
   }
 
+  /** Another tab of this site has changed what is kept: who was forgotten there is nobody here either. */
+  follow() {
+    if (this.#session.isReplaced) this.#begin();
+    else this.#changed();
+  }
+
   /** A hello in the language now chosen. */
   relocate() {
     if (this.connection !== "closed") this.#socket.restart();

@@ -9,6 +9,8 @@ const RENEW_BEFORE_MS = 24 * 3600 * 1000;
 export class Session {
   /** The site's signed token of a known customer; empty for a visitor. */
   identity = "";
+  /** The visitor's token last used. */
+  #token = "";
   #site;
   #keep;
   #renewIdentity;
@@ -42,18 +44,24 @@ export class Session {
   async credentials(fresh) {
     if (this.identity !== "" && fresh) this.identity = await this.#renewIdentity();
     if (this.identity !== "") return { token: "", identity: this.identity };
-    return { token: await this.#visitor(fresh), identity: "" };
+    this.#token = await this.#visitor(fresh);
+    return { token: this.#token, identity: "" };
+  }
+
+  /** Whether another tab has forgotten the visitor we speak for, or speaks for another by now. */
+  get isReplaced() {
+    return this.identity === "" && this.#token !== "" && this.#kept()?.token !== this.#token;
   }
 
   /** Forgets who was here, so that the next on this machine starts with nothing. */
   forget() {
-    this.identity = "";
+    this.identity = this.#token = "";
     this.#keep.write(KEY, null);
   }
 
   /** @param {boolean} fresh @returns {Promise<string>} */
   async #visitor(fresh) {
-    const kept = /** @type {{token: string, expires_at: number} | null} */ (this.#keep.read(KEY));
+    const kept = this.#kept();
     if (kept !== null && !fresh && kept.expires_at - RENEW_BEFORE_MS > Date.now()) return kept.token;
     const response = await fetch("/api/v1/widget/session", {
       method: "POST",
@@ -62,7 +70,15 @@ export class Session {
     });
     if (!response.ok) throw new Error(`the session was refused with ${response.status}`);
     const { token, expires_at } = await response.json();
+    // Another tab may have asked at the same time: its visitor, kept first, is everybody's.
+    const other = this.#kept();
+    if (other !== null && other.token !== kept?.token) return other.token;
     this.#keep.write(KEY, { token, expires_at });
     return token;
+  }
+
+  /** @returns {{token: string, expires_at: number} | null} */
+  #kept() {
+    return /** @type {{token: string, expires_at: number} | null} */ (this.#keep.read(KEY));
   }
 }

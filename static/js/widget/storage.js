@@ -27,13 +27,13 @@ export class Keep {
   /** @param {string} key @param {unknown} value  null removes */
   write(key, value) {
     const name = this.#prefix + key;
-    if (value === null) this.#memory.delete(name);
-    else this.#memory.set(name, JSON.stringify(value));
+    this.#memory.delete(name);
     try {
       if (value === null) this.#backing().removeItem(name);
       else this.#backing().setItem(name, JSON.stringify(value));
     } catch {
-      // Denied or full: the copy in memory serves this page.
+      // Denied or full: a copy in memory serves this page.
+      if (value !== null) this.#memory.set(name, JSON.stringify(value));
     }
   }
 
@@ -41,9 +41,9 @@ export class Keep {
   #stored(key) {
     const name = this.#prefix + key;
     try {
-      return this.#backing().getItem(name) ?? this.#memory.get(name) ?? null;
+      return this.#memory.get(name) ?? this.#backing().getItem(name);
     } catch {
-      return this.#memory.get(name) ?? null;
+      return null;
     }
   }
 }
