@@ -80,19 +80,39 @@ def test_a_lost_line_comes_back_with_what_was_missed(story: Story, open_page: Op
     assert visitor.said() == IN_FULL
 
 
-def test_what_was_written_without_a_line_outlives_a_reload(story: Story, open_page: OpenPage) -> None:
+def test_a_text_written_without_a_line_survives_a_reload_and_is_sent_once(
+    story: Story, open_page: OpenPage
+) -> None:
     line = Line("**/ws/customer")
     visitor = story.shopper(open_page, before=line.route).open()
+    story.tell("A first answer.")
+    visitor.ask("One")
+    visitor.answered()
     line.cut()
-    expect(visitor.notice).to_have_text(visitor.words["reconnecting"])
-    visitor.ask("Is anybody there?")
+    visitor.ask("Two")
+    expect(visitor.rows.last).to_contain_text(visitor.words["sending"])
+    expect(visitor.notice).to_have_text(visitor.words["reconnecting_kept"])
     visitor.page.reload()
     visitor.launcher.click()
-    expect(visitor.rows).to_contain_text(["Is anybody there?"])
-    story.tell("I am here.")
+    expect(visitor.rows).to_have_count(1)
+    expect(visitor.rows.last).to_contain_text("Two")
+    expect(visitor.rows.last).to_contain_text(visitor.words["sending"])
+    story.tell("A second answer.")
     line.mend()
-    assert visitor.answered() == "I am here."
-    assert visitor.said() == [("mine", "Is anybody there?"), ("assistant", "I am here.")]
+    visitor.answered(2)
+    assert visitor.said() == [
+        ("mine", "One"), ("assistant", "A first answer."), ("mine", "Two"), ("assistant", "A second answer."),
+    ]  # fmt: skip
+
+
+def test_the_second_click_of_a_double_click_stops_nothing(story: Story, open_page: OpenPage) -> None:
+    visitor = story.shopper(open_page).open()
+    ask_and_pause(story, visitor)
+    expect(visitor.send_button).to_have_accessible_name(visitor.words["stop_answer"])
+    visitor.send_button.dispatch_event("click", {"detail": 2})
+    story.go_on()
+    assert visitor.answered() == TALE
+    assert visitor.said() == IN_FULL
 
 
 def test_a_killed_process_loses_nothing_and_glues_nothing(

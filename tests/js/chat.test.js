@@ -125,6 +125,7 @@ test("a text without an acknowledgement is sent again by the same id, over an in
   await greet();
   assert.deepEqual(sent("message.send").map((frame) => frame.id), [id]);
   const reloaded = tab();
+  assert.deepEqual(reloaded.shown(), ["hello (sending)"]);
   await reloaded.open();
   assert.deepEqual(reloaded.shown(), ["hello (sending)"]);
   assert.deepEqual(reloaded.sent("message.send").map((frame) => frame.id), [id]);
@@ -150,9 +151,11 @@ test("a refused text stays and says why; it is sent again or dropped as the cust
   assert.deepEqual(shown(), ["xxxxxxxxx (too_long)"]);
   assert.deepEqual(refusals, []);
   const reloaded = tab();
+  assert.deepEqual(reloaded.shown(), ["xxxxxxxxx (too_long)"]);
   await reloaded.open();
   assert.deepEqual(reloaded.shown(), ["xxxxxxxxx (too_long)"]);
   assert.deepEqual(reloaded.sent("message.send"), []);
+  reloaded.chat.retry(id);
   reloaded.chat.retry(id);
   assert.deepEqual(reloaded.shown(), ["xxxxxxxxx (sending)"]);
   assert.deepEqual(reloaded.sent("message.send").map((frame) => frame.id), [id]);
@@ -178,11 +181,46 @@ test("told to slow down, it sends again by itself", async (t) => {
   assert.deepEqual(sent("message.send").map((frame) => frame.id), [id, id, id]);
 });
 
-test("what does not fit into the outbox is not sent, and says so", async (t) => {
-  const { chat, shown, sent } = await opened(t);
+test("a text tried again before the line is there goes with it, once", async (t) => {
+  const { chat, says, sent, tab } = await opened(t);
+  chat.say("hello");
+  const [{ id }] = sent("message.send");
+  says({ type: "refused", code: "unavailable", message: "", id, of: "message.send" });
+  const reloaded = tab();
+  reloaded.chat.retry(id);
+  reloaded.chat.retry(id);
+  assert.deepEqual(reloaded.shown(), ["hello (sending)"]);
+  await reloaded.open();
+  assert.deepEqual(reloaded.sent("message.send").map((frame) => [frame.id, frame.conversation]), [[id, "c"]]);
+});
+
+test("what does not fit into the outbox is not sent, says so, and can be tried again", async (t) => {
+  const { chat, shown, sent, says } = await opened(t);
   for (let count = 0; count <= 100; count += 1) chat.say(`${count}`);
   assert.equal(sent("message.send").length, 100);
   assert.equal(shown().at(-1), "100 (unavailable)");
+  const { id } = chat.line.pending[100];
+  chat.retry(id);
+  assert.equal(sent("message.send").length, 100);
+  assert.equal(shown().at(-1), "100 (unavailable)");
+  says({ type: "ack", id: sent("message.send")[0].id, seq: 1, conversation: "c", at: 1 });
+  chat.retry(id);
+  assert.equal(shown().at(-1), "100 (sending)");
+  assert.deepEqual([sent("message.send").length, sent("message.send")[100].id], [101, id]);
+});
+
+test("a known customer's unsent text is shown as soon as the page has said who is here", async (t) => {
+  const { tab } = browser(t);
+  const mia = tab();
+  mia.chat.identify(identityOf("mia"));
+  await mia.open({ customer: "k-mia" });
+  mia.chat.say("hello");
+  const reloaded = tab();
+  assert.deepEqual(reloaded.shown(), []);
+  reloaded.chat.identify(identityOf("mia"));
+  assert.deepEqual(reloaded.shown(), ["hello (sending)"]);
+  await reloaded.open({ customer: "k-mia" });
+  assert.equal(reloaded.sent("message.send").length, 1);
 });
 
 test("nobody's unsent text is shown to, or sent for, another", async (t) => {

@@ -215,9 +215,9 @@ class ChatApp extends HTMLElement {
     this.#chat.say(text);
   }
 
-  /** @param {string} text */
+  /** A second quick click finds it no longer offered. @param {string} text */
   #suggested(text) {
-    this.#say(text);
+    if (greeting(this.#chat.line, this.#config, this.#words)?.suggestions.includes(text)) this.#say(text);
     this.#composer.focus();
   }
 

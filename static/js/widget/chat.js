@@ -62,7 +62,7 @@ export class Chat extends EventTarget {
     this.#socket.addEventListener("frame", (event) => this.#receive(/** @type {CustomEvent<ServerFrame>} */ (event).detail));
     this.#socket.addEventListener("state", (event) => this.#connected(/** @type {CustomEvent} */ (event).detail));
     this.#catchUp = new CatchUp(() => this.line, (frame) => this.#socket.send(frame));
-    this.#showUnsent("", "");
+    this.#showUnsent();
   }
 
   // -------------------------------------------------------------- what a customer can do
@@ -73,23 +73,18 @@ export class Chat extends EventTarget {
 
   /** @param {string} text */
   say(text) {
-    const letter = {
-      id: crypto.randomUUID(), text, at: Date.now(), who: this.#session.who, error: null,
-      customer: this.welcomed ? this.customer : null, conversation: this.welcomed ? this.line.id : null,
-    };
-    const kept = this.#outbox.add(letter);
+    const letter = this.#letter({ id: crypto.randomUUID(), text, at: Date.now() });
     this.#set(timeline.compose(this.line, letter));
-    if (kept) this.#post(letter);
-    else this.#set(timeline.failed(this.line, letter.id, "unavailable"));
+    this.#send(letter);
   }
 
-  /** @param {string} id */
+  /** Sends again what was not sent. A second click finds it on its way and does nothing. @param {string} id */
   retry(id) {
-    const letter = this.#outbox.all().find((one) => one.id === id);
-    if (letter === undefined) return;
-    this.#outbox.change(id, { error: null });
+    const shown = this.line.pending.find((one) => one.id === id);
+    if (shown?.state !== "failed") return;
+    const letter = this.#outbox.all().find((one) => one.id === id) ?? this.#letter(shown);
     this.#set(timeline.retry(this.line, id));
-    this.#post(letter);
+    this.#send({ ...letter, error: null });
   }
 
   /** @param {string} id */
@@ -201,7 +196,7 @@ export class Chat extends EventTarget {
     this.earlier = null;
     this.#requests.clear();
     this.line = timeline.empty("");
-    this.#showUnsent("", "");
+    this.#showUnsent();
     this.#set(this.line);
     if (this.connection !== "closed") this.#socket.restart();
   }
@@ -248,30 +243,31 @@ export class Chat extends EventTarget {
     this.contact = frame.contact;
     if (anew) this.line = timeline.empty(frame.conversation);
     this.line = timeline.reduce(this.line, frame);
-    this.#showUnsent(frame.conversation, frame.customer);
+    this.#sendUnsent(frame.conversation);
     this.#requests.deliver(frame.conversation);
     this.#set(this.line);
   }
 
-  /**
-   * Puts unsent texts where they belong and sends them (again). Before a welcome nobody knows where that is: whoever
-   * the page names sees that theirs are kept.
-   * @param {string} conversation @param {string} customer
-   */
-  #showUnsent(conversation, customer) {
+  /** Until a server has said whose conversation it is, all that is unsent of whom the page speaks for stands in it. */
+  #showUnsent() {
     const { who } = this.#session;
-    const letters = this.welcomed
-      ? this.#outbox.claim({ customer, who, conversation })
-      : this.#outbox.all().filter((letter) => letter.who === who);
-    for (const letter of letters) {
-      if (!this.welcomed || (letter.conversation ?? conversation) === conversation) {
-        this.line = timeline.compose(this.line, letter);
-        if (letter.error !== null) this.line = timeline.failed(this.line, letter.id, letter.error);
-      }
+    for (const letter of this.#outbox.all()) if (letter.who === who) this.#showLetter(letter);
+  }
+
+  /** What is unsent is known to be this customer's, or stored by now, or is sent (again). @param {string} conversation */
+  #sendUnsent(conversation) {
+    for (const letter of this.#outbox.claim({ customer: this.customer, who: this.#session.who, conversation })) {
+      if (letter.conversation === conversation) this.#showLetter(letter);
       const stored = this.line.items.some((item) => item.kind === "message" && item.message.client_id === letter.id);
       if (stored) this.#outbox.remove(letter.id);
       else if (letter.error === null) this.#post(letter);
     }
+  }
+
+  /** @param {import("./outbox.js").Letter} letter */
+  #showLetter(letter) {
+    this.line = timeline.compose(this.line, letter);
+    if (letter.error !== null) this.line = timeline.failed(this.line, letter.id, letter.error);
   }
 
   /** @param {import("../wire/frames.js").RefusedFrame} frame */
@@ -305,6 +301,18 @@ export class Chat extends EventTarget {
   }
 
   // -------------------------------------------------------------- sending
+
+  /** @param {Pick<import("./outbox.js").Letter, "id" | "text" | "at">} text @returns {import("./outbox.js").Letter} */
+  #letter({ id, text, at }) {
+    const [customer, conversation] = this.welcomed ? [this.customer, this.line.id] : [null, null];
+    return { id, text, at, who: this.#session.who, customer, conversation, error: null };
+  }
+
+  /** @param {import("./outbox.js").Letter} letter */
+  #send(letter) {
+    if (this.#outbox.put(letter)) this.#post(letter);
+    else this.#set(timeline.failed(this.line, letter.id, "unavailable"));
+  }
 
   /** @param {import("./outbox.js").Letter} letter */
   #post({ id, conversation, text }) {

@@ -34,6 +34,7 @@ export class ChatComposer extends HTMLElement {
     fill(this.#form, h("div", { class: "field" }, this.#area, this.#send), h("div", { class: "foot" }, this.#human, this.#counter));
     this.append(this.#form);
     this.#form.addEventListener("submit", (event) => this.#submit(event), { signal });
+    this.#send.addEventListener("click", (event) => this.#click(event), { signal });
     this.#area.addEventListener("keydown", (event) => this.#key(event), { signal });
     this.#area.addEventListener("input", () => this.#written(), { signal });
     this.#human.addEventListener("click", () => this.#emit("human"), { signal });
@@ -85,6 +86,11 @@ export class ChatComposer extends HTMLElement {
     event.preventDefault();
     if (event.repeat) return;
     this.#sendText();
+  }
+
+  /** The second of two quick clicks would stop the answer that the first one asked for. @param {MouseEvent} event */
+  #click(event) {
+    if (event.detail > 1) event.preventDefault();
   }
 
   /** @param {Event} event */

@@ -27,11 +27,13 @@ export class Outbox {
     return Array.isArray(kept) ? kept : [];
   }
 
-  /** @param {Letter} letter @returns {boolean} false when the outbox is full: nothing was kept */
-  add(letter) {
+  /** In place of the one with its id, or last. @param {Letter} letter @returns {boolean} false when the outbox is full: nothing was kept */
+  put(letter) {
     const letters = this.all();
-    if (letters.length >= LIMIT) return false;
-    this.#keep.write(KEY, [...letters, letter]);
+    const index = letters.findIndex((one) => one.id === letter.id);
+    if (index < 0 && letters.length >= LIMIT) return false;
+    letters.splice(index < 0 ? letters.length : index, 1, letter);
+    this.#store(letters);
     return true;
   }
 
