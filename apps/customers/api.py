@@ -61,6 +61,11 @@ class WidgetSession(OpenView):
 
 
 class WidgetConfig(OpenView):
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        # Of refusals too: a page may read that there is no such site.
+        return {**super().default_response_headers, "Access-Control-Allow-Origin": "*"}
+
     @extend_schema(parameters=[OpenApiParameter("site", required=True)], responses=ConfigReply)
     def get(self, request: Request) -> Response:
         """How the widget of a site looks, and whether the asking page may show it. One query.
@@ -82,8 +87,7 @@ class WidgetConfig(OpenView):
                 "suggestions": {"en": site.suggestions_en, "zh": site.suggestions_zh},
             }
         )
-        headers = {"Access-Control-Allow-Origin": "*", "Cache-Control": "no-cache", "Vary": "Origin"}
-        return Response(reply.data, headers=headers)
+        return Response(reply.data, headers={"Cache-Control": "no-cache", "Vary": "Origin"})
 
 
 def _site(site_id: str) -> Site:
