@@ -171,7 +171,7 @@ class ChatApp extends HTMLElement {
     if (on && !this.#chat.listEarlier()) return this.#needsLine(false);
     this.#listing = on;
     this.#draw();
-    if (on) this.#earlier.querySelector("button")?.focus();
+    if (on) this.#earlier.focusFirst();
     else this.#composer.focus();
   }
 

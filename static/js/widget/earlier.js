@@ -12,9 +12,29 @@ export class ChatEarlier extends HTMLElement {
   /** @type {Words} */
   // @ts-expect-error set before the element is connected
   words;
+  #shown = "";
+
+  connectedCallback() {
+    this.tabIndex = -1;
+  }
 
   /** @param {Summary[] | null} items  null while they are on their way @param {string} current */
   render(items, current) {
+    const shown = JSON.stringify([items, current, this.words.tag]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    const focused = this.contains(document.activeElement);
+    this.#fill(items, current);
+    if (focused) this.focusFirst();
+  }
+
+  /** Moves the focus to the first conversation, or to where it will be. */
+  focusFirst() {
+    (this.querySelector("button") ?? this).focus();
+  }
+
+  /** @param {Summary[] | null} items @param {string} current */
+  #fill(items, current) {
     if (items === null) return fill(this, h("p", { class: "hint late" }, this.words.say("loading")));
     if (items.length === 0) return fill(this, h("div", { class: "empty" }, icon("history"), h("p", {}, this.words.say("no_earlier"))));
     fill(this, h("ul", {}, ...items.map((item) => h("li", {}, this.#entry(item, item.id === current)))));
