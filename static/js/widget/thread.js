@@ -162,11 +162,12 @@ export class ChatThread extends HTMLElement {
     this.#renderJump();
   }
 
-  /** The first row the reader sees, and where. */
+  /** The first bubble the reader sees, and where. A day's line is no hold: it goes up when more of the day arrives. */
   #anchor() {
     if (this.#pinned) return null;
     const top = this.#scroller.getBoundingClientRect().top;
-    for (const { element } of this.#shown.values()) {
+    for (const { element, bubble } of this.#shown.values()) {
+      if (bubble === null) continue;
       const at = element.getBoundingClientRect();
       if (at.bottom > top) return { element, at: at.top };
     }
