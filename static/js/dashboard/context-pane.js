@@ -47,6 +47,8 @@ export class ContextPane extends HTMLElement {
   /** @param {View} view */
   #build({ words }) {
     this.setAttribute("role", "complementary");
+    // It scrolls, also by keys.
+    this.tabIndex = 0;
     this.setAttribute("aria-label", words.t("context.label"));
     this.#head.append(
       h("span", {}, words.t("conversation.details")),
