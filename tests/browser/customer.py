@@ -55,11 +55,16 @@ class SocketCustomer:
 
 
 @contextmanager
-def visiting(demo: Demo) -> Iterator[SocketCustomer]:
-    with sqlite3.connect(demo.var_dir / "chatsvc.sqlite3") as database:
-        (site,) = database.execute("SELECT id FROM accounts_site").fetchone()
-    answer = httpx.post(f"{demo.url}/api/v1/widget/session", json={"site": site})
-    token = answer.raise_for_status().json()["token"]
+def visiting(demo: Demo, token: str = "") -> Iterator[SocketCustomer]:
+    """A new visitor, or the one whose token is given."""
     url = f"{demo.ws}/ws/customer"
     with connect(url, subprotocols=[Subprotocol(JSON_SUBPROTOCOL)], origin=Origin(demo.url)) as socket:
-        yield SocketCustomer(socket, token)
+        yield SocketCustomer(socket, token or _new_visitor(demo))
+
+
+def _new_visitor(demo: Demo) -> str:
+    with sqlite3.connect(demo.var_dir / "chatsvc.sqlite3") as database:
+        (site,) = database.execute("SELECT id FROM accounts_site ORDER BY id").fetchone()
+    answer = httpx.post(f"{demo.url}/api/v1/widget/session", json={"site": site})
+    token: str = answer.raise_for_status().json()["token"]
+    return token

@@ -28,6 +28,8 @@ from tests.support.demo import Demo
 T = TypeVar("T")
 
 NAME = "Storybook"
+# As long as a name may be.
+ASSISTANT = "Scheherazade, who goes on telling stories night after night"
 
 
 class Story:
@@ -92,7 +94,7 @@ def _make(demo: Demo, upstream: Upstream) -> tuple[str, str]:
             workspace=lantern.workspace,
             name=NAME,
             allowed_origins=lantern.allowed_origins,
-            assistant_name="Scheherazade",
+            assistant_name=ASSISTANT,
         )
         ModelEndpoint.objects.create(
             site=site, name="story", base_url=upstream.base_url, model="story-1", api_key="key"

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.customer import visiting
 from tests.browser.desk import agent, show, state
 from tests.browser.pages import OpenPage
+from tests.browser.shopper import Shopper
 from tests.support.demo import Demo
 
 
@@ -85,3 +86,48 @@ def test_an_ended_session_asks_for_a_log_in_and_keeps_the_draft(demo: Demo, open
         kim.locator("main button[type=submit]").click()
         show(kim, customer.conversation)
         expect(kim.locator(".reply textarea")).to_have_value("half a sentence")
+
+
+def test_the_inbox_is_worked_by_keys_alone(demo: Demo, open_page: OpenPage) -> None:
+    kim = agent(demo, open_page, "kim")
+    keys, rows = kim.keyboard, kim.locator("inbox-list button.row")
+    with visiting(demo) as one, visiting(demo) as two:
+        one.say("The first of two lamps")
+        two.say("The second of two lamps")
+        expect(rows.filter(has_text="of two lamps")).to_have_count(2)
+        keys.press("/")
+        keys.type("of two lamps")
+        expect(rows).to_have_count(2)
+        keys.press("ArrowDown")
+        expect(rows.first).to_be_focused()
+        keys.press("ArrowDown")
+        expect(rows.nth(1)).to_be_focused()
+        keys.press("k")
+        expect(rows.first).to_be_focused()
+        keys.press("Enter")
+        expect(kim.locator(".said").first).to_contain_text("of two lamps")
+        keys.press("t")
+        expect(kim.locator(".reply textarea")).to_be_focused()
+        keys.press("Escape")
+        keys.press("?")
+        expect(kim.get_by_role("dialog")).to_be_visible()
+        keys.press("Escape")
+        expect(kim.get_by_role("dialog")).to_be_hidden()
+        keys.press("Escape")
+        expect(kim.locator(".blank")).to_be_visible()
+        expect(kim.locator("button.row:focus")).to_contain_text("of two lamps")
+
+
+def test_a_customer_who_types_is_seen(demo: Demo, open_page: OpenPage) -> None:
+    kim = agent(demo, open_page, "kim")
+    visitor = Shopper(open_page(f"{demo.url}/demo/?lang=en")).open()
+    visitor.human.click()
+    show(kim, visitor.conversation)
+    kim.keyboard.press("t")
+    expect(visitor.chat.locator("chat-header")).to_contain_text("Kim Larsen")
+    visitor.box.press_sequentially("Hel")
+    expect(kim.locator(".typing-line")).to_contain_text("is typing")
+    visitor.box.press_sequentially("lo")
+    visitor.box.press("Enter")
+    expect(kim.locator(".said").last).to_contain_text("Hello")
+    expect(kim.locator(".typing-line")).not_to_contain_text("is typing")
