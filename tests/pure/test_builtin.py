@@ -150,7 +150,7 @@ def test_a_return_of_a_known_order_gets_its_state_and_the_policy() -> None:
     "question",
     [
         "I want to talk to a human", "Can I speak with a real person please?", "agent please", "human",
-        "transfer me to someone", "connect me with customer service", "I need an agent now!",
+        "I'd like a human please", "transfer me to someone", "connect me with customer service", "I need an agent now!",
         "转人工", "我要找真人客服", "人工客服", "帮我转一下人工",
     ],
 )  # fmt: skip

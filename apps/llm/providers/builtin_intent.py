@@ -42,6 +42,7 @@ _PERSON = (
 )
 _HANDOFF = re.compile(
     rf"\b(?:talk|speak|chat|connect|transfer|put|get|need|want|escalate|bring|call|reach|prefer|give)\b[^.?!]{{0,40}}\b{_PERSON}\b"
+    rf"|(?:'d|’d|\bwould) like (?:a |an )?{_PERSON}\b"
     rf"|^\W*(?:a |an )?{_PERSON}\W*(?:please\W*)?$"
     r"|转.{0,3}人工|人工(?:客服|服务)|(?:找|要|接|和|跟|联系).{0,4}(?:人工|真人|客服)|^\W*(?:人工|真人|客服)\W*$",
     re.IGNORECASE,
