@@ -24,6 +24,7 @@ from apps.turns.care import Care
 from apps.turns.contexts import Contexts
 from apps.turns.feed import Feed
 from apps.turns.job import Limits
+from apps.turns.ledger import Ledger
 from apps.turns.office import Office
 from apps.turns.preload import Preloader
 from apps.turns.residents import Residents
@@ -75,6 +76,7 @@ class ProcessOwner:
             line=Line(),
             contexts=Contexts(),
             answers=Answers(redis, self.spawn, sites=sites, rules=rules, knowledge=knowledge),
+            ledger=Ledger(switchboard),
         )
         residents = Residents((runtime.sites, runtime.line), (runtime.rules,), (runtime.knowledge,))
         feed = Feed(switchboard, runtime.presence, runtime.sites)
@@ -104,6 +106,7 @@ class ProcessOwner:
             ("presence", office.feed.watch_presence),
             ("queue", office.feed.watch_queue),
             ("attendance", office.attendance.renew),
+            ("records", office.runtime.ledger.run),
             ("process lease", office.care.keep_lease),
             ("sweep", office.care.sweep),
             ("resync", office.resync.run),
@@ -124,6 +127,7 @@ class ProcessOwner:
         office = self.office
         await office.supervisor.drain(grace_s)
         await self._log.close()
+        await office.runtime.ledger.write()
         await office.care.release()
         await office.runtime.line.close()
         await office.runtime.facts.close()

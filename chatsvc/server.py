@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import signal
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -155,6 +156,16 @@ class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no 
 
     def stopProducing(self) -> None:
         self._blocked = True
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
+        """As daphne's, with the time: how long a frame waits for the application is a stage of its turn."""
+        if self.muted:
+            return
+        self.last_ping = time.time()
+        content = {"bytes": payload} if isBinary else {"text": payload.decode()}
+        self.application_queue.put_nowait(
+            {"type": "websocket.receive", "arrived": time.monotonic(), **content}
+        )
 
     def serverSend(self, content: str | bytes, binary: bool = False) -> None:
         """Sends, or drops a socket whose peer has not read: the client resumes from what it painted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -33,8 +34,9 @@ class CustomerSocket(Socket):
     locale = "en"
 
     async def frame(self, text: str) -> None:
-        received = Waterfall()
+        received = Waterfall(started=self.arrived)
         frame = wire.parse_customer(text)
+        received.add("gateway", self.arrived, time.monotonic())
         if isinstance(frame, wire.Hello):
             await self._hello(frame)
         elif not self._greeted:
@@ -85,6 +87,8 @@ class CustomerSocket(Socket):
             case wire.Stop():
                 if not await self.office.supervisor.stop(self._mine(frame), frame.turn, frame.painted):
                     self.refuse(wire.ErrorCode.NOTHING_RUNNING, "that answer has ended", frame)
+            case wire.Painted():
+                self._painted(frame)
             case wire.RequestHandoff():
                 await self._append(
                     frame,
@@ -136,6 +140,10 @@ class CustomerSocket(Socket):
             )
         )
         self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+
+    def _painted(self, frame: wire.Painted) -> None:
+        if frame.ms is not None:
+            self.office.supervisor.painted(self.conversation, frame.handle, frame.ms)
 
     async def _append(
         self, frame: wire.RequestHandoff | wire.LeaveContact, command: c.RequestHandoff | c.LeaveContact

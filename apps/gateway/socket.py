@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -39,6 +40,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
 
     kind = ""
     office: Office
+    arrived = 0.0  # monotonic: the frame being carried out
 
     async def __call__(
         self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]
@@ -64,6 +66,8 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             case "websocket.connect":
                 await self.websocket_connect(message)
             case "websocket.receive":
+                # When its bytes were read; servers that do not say it have not let it wait.
+                self.arrived = message.get("arrived", time.monotonic())
                 await self.websocket_receive(message)
             case "websocket.disconnect":
                 self._end()

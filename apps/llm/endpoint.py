@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from apps.engine.events import OnModelEvent
 from apps.engine.types import ModelRequest
+from apps.llm import waits
 from apps.llm.breaker import Breaker
 from apps.llm.deadlines import Deadlines
 from apps.llm.errors import AuthRefused, EndpointFull, LlmError
@@ -82,8 +83,9 @@ class Endpoint:
     @asynccontextmanager
     async def _slot(self, turn_ends: float) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout_at(min(_now() + self._deadlines.slot_s, turn_ends)):
-                await self._slots.acquire()
+            with waits.waiting("queue"):
+                async with asyncio.timeout_at(min(_now() + self._deadlines.slot_s, turn_ends)):
+                    await self._slots.acquire()
         except TimeoutError as error:
             raise EndpointFull(f"{self.spec.max_concurrent} answers are running") from error
         self.in_flight += 1

@@ -12,6 +12,7 @@ import httpx
 from django.conf import settings
 from httpx_aiohttp import AiohttpTransport
 
+from apps.llm import waits
 from apps.llm.errors import BrokenStream, ConnectFailed, LlmError, Stage, Stalled, TlsFailed
 from apps.llm.spec import EndpointSpec
 
@@ -33,6 +34,7 @@ CLIENT_ERRORS = (
 def _tls_context(http2: bool, ca_file: str) -> ssl.SSLContext:
     """One a protocol: httpx writes its ALPN list into the context it is given, and aiohttp must not offer h2."""
     context = httpx.create_ssl_context()
+    context.sslobject_class = waits.TimedTls
     if ca_file:
         context.load_verify_locations(ca_file)
     context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
@@ -72,12 +74,13 @@ def _session(context: ssl.SSLContext, count: int, opened: Callable[[], None]) ->
         ssl=context, limit=count, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=60
     )
     return aiohttp.ClientSession(
-        connector=connector, trace_configs=[trace], cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector, trace_configs=[trace, waits.aiohttp_trace()], cookie_jar=aiohttp.DummyCookieJar()
     )
 
 
 async def send(client: httpx.AsyncClient, request: httpx.Request, due: float) -> httpx.Response:
     """Sends and waits for the response's head until `due` (loop time). Raises `LlmError`."""
+    request.extensions.setdefault("trace", waits.httpcore_trace)
     try:
         async with asyncio.timeout_at(due):
             return await client.send(request, stream=True)

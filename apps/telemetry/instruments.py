@@ -16,6 +16,17 @@ turns_live = Gauge("chatsvc_turns_live", "Turns running in this process")
 ttft_seconds = Histogram(
     "chatsvc_ttft_seconds", "Receipt of the question to the first delta", buckets=_SECONDS
 )
+added_seconds = Histogram(
+    "chatsvc_added_seconds",
+    "What we add to the model's own time: receipt to the request, first token to first frame",
+    buckets=_SECONDS,
+)
+painted_seconds = Histogram(
+    "chatsvc_painted_seconds", "Submit to the first visible text, as clients report", buckets=_SECONDS
+)
+inter_token_seconds = Histogram(
+    "chatsvc_inter_token_seconds", "Between two pieces of an answer as the model sends them", buckets=_SECONDS
+)
 stage_seconds = Histogram("chatsvc_stage_seconds", "A stage of a turn", ["stage"], buckets=_SECONDS)
 facts = Counter("chatsvc_facts_total", "Customer facts at turn start", ["state"])
 shop_fetches = Counter("chatsvc_shop_fetches_total", "Facts asked of the shop inside a turn", ["outcome"])

@@ -1,11 +1,37 @@
-"""The stages of one turn, in milliseconds from the receipt of the question."""
+"""The stages of one turn, in milliseconds from the receipt of the question: the same names on every transport."""
 
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+# In the order in which a cold turn goes through them. What a turn had no need of took 0 ms.
+STAGES: Final = (
+    "dns", "tcp", "tls", "gateway", "receive", "auth", "rules", "profile", "retrieval", "cache", "context", "queue",
+    "first_token", "first_frame", "painted", "last_token",
+)  # fmt: skip
+# What happened before the turn began, and so only once where an answer needs several parts.
+ONCE: Final = frozenset({"gateway", "receive", "auth"})
+# No client that tells the truth reports more: its own text is given up long before.
+PAINT_LIMIT_MS: Final = 600_000.0
+# Upper bounds of the classes in which the gaps between two pieces of an answer are counted; the last has none.
+GAP_BOUNDS_MS: Final = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500, 1_000)
+
+
+class Bar(NamedTuple):
+    """A stage as it is shown. `start_ms` is that of its longest piece, `ms` the sum of all."""
+
+    name: str
+    start_ms: float
+    ms: float
+
+    @property
+    def end_ms(self) -> float:
+        return self.start_ms + self.ms
 
 
 @dataclass(slots=True)
@@ -13,8 +39,12 @@ class Waterfall:
     """Collects stages and marks. `marks` says what was warm, such as {"profile": "warm"}."""
 
     started: float = field(default_factory=time.monotonic)
-    stages: list[tuple[str, float, float]] = field(default_factory=list)
     marks: dict[str, str] = field(default_factory=dict)
+    gaps: list[int] = field(default_factory=lambda: [0] * (len(GAP_BOUNDS_MS) + 1))
+    painted_ms: float | None = None
+    _pieces: list[Bar] = field(default_factory=list)
+    _first_token: float | None = None
+    _last_token: float = 0.0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -26,14 +56,85 @@ class Waterfall:
             self.add(name, begun, time.monotonic())
 
     def add(self, name: str, begun: float, ended: float) -> None:
-        """A stage between two monotonic times, in seconds."""
-        self.stages.append((name, (begun - self.started) * 1000, (ended - begun) * 1000))
-
-    def since_last(self, name: str) -> None:
-        """A stage from the end of the last one until now."""
-        last_end_ms = max((start + length for _, start, length in self.stages), default=0.0)
-        self.stages.append((name, last_end_ms, self.elapsed_ms() - last_end_ms))
+        """A piece of a stage between two monotonic times, in seconds."""
+        self._pieces.append(Bar(name, (begun - self.started) * 1000, (ended - begun) * 1000))
 
     def elapsed_ms(self) -> float:
         """Since the receipt of the question."""
         return (time.monotonic() - self.started) * 1000
+
+    def token(self) -> float | None:
+        """A piece of the answer came: the seconds since the one before, None for the first.
+
+        The stage of the first one began where the last stage before it ended.
+        """
+        before, self._last_token = self._last_token, time.monotonic()
+        if self._first_token is None:
+            self._first_token = self._last_token
+            last_end = max((piece.end_ms for piece in self._pieces), default=0.0) / 1000 + self.started
+            self.add("first_token", last_end, self._first_token)
+            return None
+        gap = self._last_token - before
+        self.gaps[bisect_left(GAP_BOUNDS_MS, gap * 1000)] += 1
+        return gap
+
+    def next_part(self) -> None:
+        """The answer broke off and begins again: what was measured of it is another record's."""
+        self._pieces = [piece for piece in self._pieces if piece.name in ONCE]
+        self.gaps = [0] * len(self.gaps)
+        self.painted_ms, self._first_token = None, None
+
+    def paint(self, ms: float) -> bool:
+        """The client showed the first text so long after the customer submitted the question. Only the first counts."""
+        if self.painted_ms is not None or self._first_token is None:
+            return False
+        self.painted_ms = bounded_paint(ms, self.bar("first_frame").end_ms)
+        return True
+
+    def bar(self, name: str) -> Bar:
+        """The stage as it is shown; where it did not happen, nothing at the receipt."""
+        pieces = [piece for piece in self._pieces if piece.name == name]
+        if not pieces:
+            return Bar(name, 0.0, 0.0)
+        return Bar(name, max(pieces, key=lambda piece: piece.ms).start_ms, sum(piece.ms for piece in pieces))
+
+    def bars(self) -> tuple[Bar, ...]:
+        """Every stage in order. One that did not happen has 0 ms where the one before it ended."""
+        bars: list[Bar] = []
+        for name in STAGES:
+            bar = self._told(name)
+            bars.append(Bar(name, bars[-1].end_ms, 0.0) if bar.ms == 0.0 and bars else bar)
+        return tuple(bars)
+
+    def _told(self, name: str) -> Bar:
+        if name == "painted":
+            return paint_bar(self.bar("first_frame").end_ms, self.painted_ms)
+        if name == "last_token" and self._first_token is not None:
+            start_ms = (self._first_token - self.started) * 1000
+            return Bar(name, start_ms, (self._last_token - self._first_token) * 1000)
+        return self.bar(name)
+
+    def ttft_ms(self) -> float | None:
+        """Receipt of the question to the model's first token; None where nothing was said."""
+        return None if self._first_token is None else (self._first_token - self.started) * 1000
+
+    def added_ms(self) -> float | None:
+        """What we add to the model's own time: receipt to the request's last byte, and first token to first frame.
+
+        The time for which the search alone was waited for is left out, since that is a figure of its own.
+        """
+        if self._first_token is None:
+            return None
+        search, facts = self.bar("retrieval"), self.bar("profile")
+        alone_ms = max(0.0, search.end_ms - max(facts.end_ms, search.start_ms))
+        return self.bar("first_token").start_ms - alone_ms + self.bar("first_frame").ms
+
+
+def bounded_paint(ms: float, first_frame_end_ms: float) -> float:
+    """What a client reports, no less than the server's own part of it and no more than the limit."""
+    return min(max(ms, first_frame_end_ms), PAINT_LIMIT_MS)
+
+
+def paint_bar(first_frame_end_ms: float, painted_ms: float | None) -> Bar:
+    """From the first frame to the screen. Both ways over the network are in it: no clock tells them apart."""
+    return Bar("painted", first_frame_end_ms, max(0.0, (painted_ms or 0.0) - first_frame_end_ms))

@@ -28,11 +28,19 @@ class StopPressed(msgspec.Struct, frozen=True, tag="stop", tag_field="what"):
     painted: int
 
 
+class PaintReported(msgspec.Struct, frozen=True, tag="paint", tag_field="what"):
+    """A client shows the first text of a turn, so many ms after the question was submitted. Else not recorded."""
+
+    conversation: str
+    handle: int
+    ms: float
+
+
 class NewsLost(msgspec.Struct, frozen=True, tag="lost", tag_field="what"):
     """Some of what this process published has not arrived. Else found by the next event's number, if one comes."""
 
 
-Announcement: TypeAlias = ResidentsMoved | OwnerMoved | StopPressed
+Announcement: TypeAlias = ResidentsMoved | OwnerMoved | StopPressed | PaintReported
 Told: TypeAlias = Announcement | NewsLost
 
 

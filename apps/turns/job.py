@@ -13,6 +13,7 @@ from apps.engine.context import Context
 from apps.engine.events import OnModelEvent
 from apps.engine.turn import TurnInput
 from apps.engine.types import Assistant, ModelRequest
+from apps.llm import waits
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.questions import Question
 from apps.turns.retrieval import StartedRetrieval
@@ -94,10 +95,12 @@ class Limits:
 class SiteModel:
     """The engine's model: the line of one site, or the builtin alone once the day's money is spent."""
 
-    def __init__(self, runtime: Runtime, site: SiteSettings, capped: bool) -> None:
+    def __init__(self, runtime: Runtime, site: SiteSettings, waterfall: Waterfall, *, capped: bool) -> None:
         self._line = runtime.line
         self._site = site.id
+        self._waterfall = waterfall
         self._capped = capped
 
     async def stream(self, request: ModelRequest, on_event: OnModelEvent) -> None:
-        await self._line.stream(self._site, request, on_event, force_builtin=self._capped)
+        with waits.told_to(self._waterfall.add):
+            await self._line.stream(self._site, request, on_event, force_builtin=self._capped)

@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Conversation
+from apps.telemetry.waterfall import Bar, paint_bar
 
 
 class Turn(models.Model):
@@ -19,9 +20,13 @@ class Turn(models.Model):
     )
     end = models.CharField(_("end"), max_length=12)
     endpoint = models.CharField(_("endpoint"), max_length=80, blank=True)
-    stages = models.JSONField(default=list)
+    handle = models.PositiveBigIntegerField(default=0)  # as the sockets named it
+    stages = models.JSONField(default=list)  # [name, start_ms, ms] of every stage, in their order
     marks = models.JSONField(default=dict)
-    ttft_ms = models.FloatField(null=True)
+    gaps = models.JSONField(default=list)  # counts by the classes of GAP_BOUNDS_MS
+    ttft_ms = models.FloatField(null=True)  # receipt of the question to the model's first token
+    added_ms = models.FloatField(null=True)  # what we add to the model's own time
+    painted_ms = models.FloatField(null=True)  # submit to the first visible text, as the client reports
     prompt_tokens = models.PositiveIntegerField(null=True)
     cached_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
@@ -31,9 +36,21 @@ class Turn(models.Model):
         verbose_name = _("turn")
         verbose_name_plural = _("turns")
         constraints = [models.UniqueConstraint(fields=["turn", "part"], name="one_row_a_turn_part")]
+        indexes = [models.Index(fields=["created_at"], name="turns_by_time")]
 
     def __str__(self) -> str:
         return f"{self.turn} {self.end}"
+
+    @property
+    def first_frame_ms(self) -> float:
+        """Receipt of the question to the first frame on its way; 0 where there was none."""
+        return next((start + ms for name, start, ms in self.stages if name == "first_frame"), 0.0)
+
+    def bars(self) -> list[Bar]:
+        """The stages, with the paint where it has been reported."""
+        bars = [Bar(name, start_ms, ms) for name, start_ms, ms in self.stages]
+        paint = paint_bar(self.first_frame_ms, self.painted_ms)
+        return [paint if bar.name == "painted" else bar for bar in bars]
 
 
 class ProcessLease(models.Model):

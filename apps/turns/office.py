@@ -16,9 +16,11 @@ from apps.stores.database import in_database
 from apps.turns.attendance import Attendance
 from apps.turns.care import Care
 from apps.turns.feed import Feed
+from apps.turns.ledger import waterfall_frame
+from apps.turns.models import Turn
 from apps.turns.preload import Preloader
 from apps.turns.questions import StoredAsker
-from apps.turns.records import last_waterfall
+from apps.turns.records import last_record
 from apps.turns.residents import Residents
 from apps.turns.resync import Resync
 from apps.turns.runtime import Runtime
@@ -121,7 +123,9 @@ class Office:
 
     async def watching(self, workspace: str, conversation: str) -> wire.Watching:
         """Raises `NotFound`. The panel holds what is known without asking the shop; see `fresh_panel`."""
-        snapshot, page, (stages, marks) = await in_database(_agent_state, conversation, workspace)
+        snapshot, page, last = await in_database(_agent_state, conversation, workspace)
+        last = self.runtime.ledger.unstored(conversation) or last
+        stages, marks = (waterfall_frame(last).stages, last.marks) if last is not None else ((), {})
         self._look_after(snapshot)
         panel, live = await asyncio.gather(
             self._panel(snapshot, needed=False), self.supervisor.live(snapshot)
@@ -196,11 +200,9 @@ def _customer_state(
     return snapshot, page if page is not None else selectors.newest_page(snapshot)
 
 
-def _agent_state(
-    conversation: str, workspace: str
-) -> tuple[selectors.Snapshot, wire.Page, tuple[tuple[wire.Stage, ...], dict[str, str]]]:
+def _agent_state(conversation: str, workspace: str) -> tuple[selectors.Snapshot, wire.Page, Turn | None]:
     snapshot = selectors.for_workspace(conversation, workspace)
-    return snapshot, selectors.newest_page(snapshot), last_waterfall(conversation)
+    return snapshot, selectors.newest_page(snapshot), last_record(conversation)
 
 
 def _attributes(facts: Facts) -> dict[str, str]:

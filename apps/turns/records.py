@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from django.db import DatabaseError
-
 from apps.accounts.resident import SiteSettings
 from apps.conversations.commands import OpenedTurn
 from apps.engine.events import Finished
@@ -18,7 +16,6 @@ from apps.turns.job import Job
 from apps.turns.models import Turn
 from apps.turns.runtime import Runtime
 from apps.wire import protocol as wire
-from apps.wire.publish import Audience
 
 logger = logging.getLogger(__name__)
 
@@ -33,29 +30,20 @@ class Record:
     finished: Finished | None
 
 
-async def keep_record(runtime: Runtime, record: Record) -> None:
-    """Stores the row and shows the waterfall to watching agents. A database that fails costs the row, not the turn."""
-    conversation, opened, waterfall = record.job.conversation, record.opened, record.job.waterfall
-    for name, _, ms in waterfall.stages:
-        instruments.stage_seconds.labels(name).observe(ms / 1000)
-    instruments.facts.labels(waterfall.marks.get("profile", "none")).inc()
-    frame = wire.Waterfall(
-        conversation=conversation, turn=opened.turn, stages=stages(waterfall), marks=dict(waterfall.marks)
-    )
-    runtime.switchboard.send(Audience.WATCHERS, conversation, frame)
+def keep_record(runtime: Runtime, record: Record) -> None:
+    """Counts, logs and hands on what was measured. Never waits."""
+    opened, waterfall = record.opened, record.job.waterfall
+    _measure(waterfall)
     logger.info(
         "turn %s part %d of %s: %s, %s, %s",
         opened.turn,
         opened.part,
-        conversation,
+        record.job.conversation,
         record.end.value,
-        " ".join(f"{name}={ms:.1f}ms" for name, _, ms in waterfall.stages),
+        " ".join(f"{bar.name}={bar.ms:.1f}ms" for bar in waterfall.bars() if bar.ms),
         " ".join(f"{name}={value}" for name, value in waterfall.marks.items()),
     )
-    try:
-        await in_database(_store, record)
-    except DatabaseError:
-        logger.exception("the record of turn %s was not stored", opened.turn)
+    runtime.ledger.keep(_row(record))
 
 
 async def spent(site: SiteSettings) -> bool:
@@ -63,36 +51,36 @@ async def spent(site: SiteSettings) -> bool:
     return site.capped and await in_database(cap_reached, site.id)
 
 
-def stages(waterfall: Waterfall) -> tuple[wire.Stage, ...]:
-    return tuple(
-        wire.Stage(name=name, start_ms=round(start, 2), ms=round(ms, 2))
-        for name, start, ms in waterfall.stages
-    )
+def last_record(conversation: str) -> Turn | None:
+    """The newest finished turn. One query."""
+    return Turn.objects.filter(conversation_id=conversation).order_by("-id").first()
 
 
-def last_waterfall(conversation: str) -> tuple[tuple[wire.Stage, ...], dict[str, str]]:
-    """The stages and marks of the newest finished turn. One query."""
-    row = Turn.objects.filter(conversation_id=conversation).order_by("-id").first()
-    if row is None:
-        return (), {}
-    return tuple(wire.Stage(name=name, start_ms=start, ms=ms) for name, start, ms in row.stages), row.marks
+def _measure(waterfall: Waterfall) -> None:
+    for bar in waterfall.bars():
+        if bar.name != "painted":
+            instruments.stage_seconds.labels(bar.name).observe(bar.ms / 1000)
+    if (added_ms := waterfall.added_ms()) is not None:
+        instruments.added_seconds.observe(added_ms / 1000)
+    instruments.facts.labels(waterfall.marks.get("profile", "none")).inc()
 
 
-def _store(record: Record) -> None:
+def _row(record: Record) -> Turn:
     usage, waterfall = record.finished.usage if record.finished else None, record.job.waterfall
-    first = next((start for name, start, _ in waterfall.stages if name == "first_frame"), None)
-    Turn.objects.get_or_create(
+    return Turn(
         turn=record.opened.turn,
         part=record.opened.part,
-        defaults={
-            "conversation_id": record.job.conversation,
-            "end": record.end.value,
-            "endpoint": record.finished.endpoint[:80] if record.finished else "",
-            "stages": [[s.name, s.start_ms, s.ms] for s in stages(waterfall)],
-            "marks": waterfall.marks,
-            "ttft_ms": first,
-            "prompt_tokens": usage.prompt_tokens if usage else None,
-            "cached_tokens": usage.cached_tokens if usage else None,
-            "completion_tokens": usage.completion_tokens if usage else None,
-        },
+        handle=record.opened.fence,
+        conversation_id=record.job.conversation,
+        end=record.end.value,
+        endpoint=record.finished.endpoint[:80] if record.finished else "",
+        stages=[[bar.name, round(bar.start_ms, 2), round(bar.ms, 2)] for bar in waterfall.bars()],
+        marks=dict(waterfall.marks),
+        gaps=list(waterfall.gaps),
+        ttft_ms=waterfall.ttft_ms(),
+        added_ms=waterfall.added_ms(),
+        painted_ms=waterfall.painted_ms,
+        prompt_tokens=usage.prompt_tokens if usage else None,
+        cached_tokens=usage.cached_tokens if usage else None,
+        completion_tokens=usage.completion_tokens if usage else None,
     )

@@ -56,8 +56,6 @@ class Runner:
         self._handoff: c.Handoff | None = None
         self._finished: Finished | None = None
         self._failed: Failed | None = None
-        self._first_token: float | None = None
-        self._first_token_s = 0.0  # what the model took to it
         self._answers: TurnAnswers | None = None
 
     # ------------------------------------------------------------ from outside, on the loop
@@ -79,6 +77,14 @@ class Runner:
         if self._cut is None and not self._closing:
             self._painted = painted
         self._end_early(TurnEnd.STOPPED)
+
+    def painted(self, handle: int, ms: float) -> bool:
+        """The client shows the first text of this turn; false when the handle is another's."""
+        if handle != self.opened.fence:
+            return False
+        if self.job.waterfall.paint(ms):
+            instruments.painted_seconds.observe((self.job.waterfall.painted_ms or 0.0) / 1000)
+        return True
 
     def take_over(self) -> None:
         """A human owns the conversation now."""
@@ -164,11 +170,11 @@ class Runner:
     async def _think(self) -> None:
         runtime, job, waterfall = self._runtime, self.job, self.job.waterfall
         try:
-            with waterfall.stage("conversation"):
+            with waterfall.stage("context"):
                 context = await runtime.contexts.of(job.conversation, self.opened.place)
             self._answers = runtime.answers.turn(job.site, job.question, job.locale, job.retrieval)
             ports = engine.Ports(
-                model=SiteModel(runtime, job.site, await spent(job.site)),
+                model=SiteModel(runtime, job.site, waterfall, capped=await spent(job.site)),
                 facts=CustomerFacts(runtime.facts, job.asker),
                 retrieval=job.retrieval,
                 rules=runtime.rules.current(job.site.id),
@@ -194,15 +200,15 @@ class Runner:
                 self._failed = event
 
     async def _say(self, text: str) -> None:
-        if self._first_token is not None:
+        waterfall = self.job.waterfall
+        gap_s = waterfall.token()
+        if gap_s is not None:
+            instruments.inter_token_seconds.observe(gap_s)
             await self._fanout.say(text)
             return
-        self._first_token = time.monotonic()
-        self.job.waterfall.since_last("first_token")
-        self._first_token_s = self.job.waterfall.stages[-1][2] / 1000
-        with self.job.waterfall.stage("first_frame"):
+        with waterfall.stage("first_frame"):
             await self._fanout.say(text)
-        instruments.ttft_seconds.observe(self.job.waterfall.elapsed_ms() / 1000)
+        instruments.ttft_seconds.observe(waterfall.elapsed_ms() / 1000)
 
     # ------------------------------------------------------------ the end
 
@@ -227,12 +233,13 @@ class Runner:
             self._fanout.end(TurnEnd.SUPERSEDED, 0)
             return False
         self._fanout.end(TurnEnd.INTERRUPTED)
-        await self._record(TurnEnd.INTERRUPTED)
+        self._record(TurnEnd.INTERRUPTED)
         if adopted is None or adopted.opened is None:
             self.left_live = adopted is None
             return False
         self.opened = adopted.opened
-        self._failed, self._finished, self._closing, self._first_token = None, None, False, None
+        self._failed, self._finished, self._closing = None, None, False
+        self.job.waterfall.next_part()
         self._cut, self._cut_next = self._cut_next, None
         self._begin_stage(self._limits.part_s)
         return True
@@ -246,30 +253,30 @@ class Runner:
             return  # still live: whoever adopts it needs the buffer
         self.left_live = False
         if end is TurnEnd.FINISHED and self._answers is not None and self._finished is not None:
-            self._answers.finished(self._finished, self._fanout.sent_text, self._first_token_s)
+            first_token_s = self.job.waterfall.bar("first_token").ms / 1000
+            self._answers.finished(self._finished, self._fanout.sent_text, first_token_s)
         await self._runtime.buffer.end(self.job.conversation, self.opened.fence)
-        await self._record(end)
+        self._record(end)
 
     async def _finish(self, end: TurnEnd) -> TurnEnd:
         text = self._kept_text()
         if end is TurnEnd.FAILED:
             text = sentence(NO_MODEL, self.job.locale)
         try:
-            with self.job.waterfall.stage("store"):
-                stored = await self._stored(
-                    c.FinishTurn(
-                        conversation=self.job.conversation,
-                        turn=self.opened.turn,
-                        fence=self.opened.fence,
-                        part=self.opened.part,
-                        text=text,
-                        state=_STATE[end],
-                        name=self.job.site.assistant_name,
-                        at=datetime.now(UTC),
-                        sources=self._finished.sources if self._finished else (),
-                        handoff=self._handoff,
-                    )
+            stored = await self._stored(
+                c.FinishTurn(
+                    conversation=self.job.conversation,
+                    turn=self.opened.turn,
+                    fence=self.opened.fence,
+                    part=self.opened.part,
+                    text=text,
+                    state=_STATE[end],
+                    name=self.job.site.assistant_name,
+                    at=datetime.now(UTC),
+                    sources=self._finished.sources if self._finished else (),
+                    handoff=self._handoff,
                 )
+            )
         except c.Refusal:
             return TurnEnd.SUPERSEDED
         if stored is None:
@@ -293,9 +300,9 @@ class Runner:
         text = self._fanout.sent_text
         return text if self._painted is None else utf16_prefix(text, self._painted)
 
-    async def _record(self, end: TurnEnd) -> None:
+    def _record(self, end: TurnEnd) -> None:
         instruments.turns.labels(end.value).inc()
-        await keep_record(self._runtime, Record(self.job, self.opened, end, self._finished))
+        keep_record(self._runtime, Record(self.job, self.opened, end, self._finished))
 
     def _new_fanout(self) -> Fanout:
         return Fanout(

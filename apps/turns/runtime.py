@@ -19,6 +19,7 @@ from apps.rulebook.resident import RuleResident
 from apps.turns.answers import Answers
 from apps.turns.buffer import StreamBuffer
 from apps.turns.contexts import Contexts
+from apps.turns.ledger import Ledger
 from apps.turns.switchboard import Switchboard
 
 # Starts a task in the owner's group. An exception in it is logged and ends nothing else.
@@ -43,3 +44,4 @@ class Runtime:
     line: Line
     contexts: Contexts
     answers: Answers
+    ledger: Ledger

@@ -18,7 +18,7 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.announcements import Announcement, OwnerMoved, ResidentsMoved, StopPressed
+from apps.turns.announcements import Announcement, OwnerMoved, PaintReported, ResidentsMoved, StopPressed
 from apps.turns.buffer import Buffered
 from apps.turns.feed import Feed
 from apps.turns.job import Job, Limits, Said, job_for
@@ -68,7 +68,7 @@ class Supervisor:
                 self._start(job_for(said, site, appended, retrieval, said.received), appended.opened)
 
         try:
-            with said.received.stage("commit"):
+            with said.received.stage("receive"):
                 appended = await runtime.log.append(
                     c.CustomerMessage(
                         conversation=said.conversation,
@@ -105,6 +105,11 @@ class Supervisor:
         told = await self._runtime.buffer.tell_stop(conversation, painted)
         self._runtime.switchboard.announce(stop)
         return told
+
+    def painted(self, conversation: str, handle: int, ms: float) -> None:
+        """A client shows the first text of a turn, which may run elsewhere. Touches nothing but what is measured."""
+        if not self._painted_here(paint := PaintReported(conversation, handle, ms)):
+            self._runtime.switchboard.announce(paint)
 
     async def live(self, snapshot: selectors.Snapshot) -> LiveTurn | None:
         """The turn in progress with its text so far, as the buffer or this process knows it."""
@@ -169,6 +174,8 @@ class Supervisor:
                 self._cut_older(announcement.conversation, announcement.version)
             case StopPressed():
                 self._stop_here(announcement)
+            case PaintReported():
+                self._painted_here(announcement)
             case _:
                 assert_never(announcement)
 
@@ -178,6 +185,12 @@ class Supervisor:
             return False
         runner.stop(stop.painted)
         return True
+
+    def _painted_here(self, paint: PaintReported) -> bool:
+        runner = self._runners.get(paint.conversation)
+        if runner is not None and runner.painted(paint.handle, paint.ms):
+            return True
+        return self._runtime.ledger.painted(paint.conversation, paint.handle, paint.ms)
 
     # ------------------------------------------------------------ running
 

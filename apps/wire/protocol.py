@@ -30,6 +30,7 @@ PAGE_EVENTS: Final = 50
 CATCH_UP_LIMIT: Final = 500
 DELTA_INTERVAL_S: Final = 0.05
 WATCH_INTERVAL_S: Final = 0.22
+PAINTED_INTERVAL_S: Final = 0.25
 
 
 class CloseCode(IntEnum):
@@ -424,12 +425,18 @@ class Watching(Struct, frozen=True, omit_defaults=True, tag="watching"):
 
 
 class Waterfall(Struct, frozen=True, omit_defaults=True, tag="waterfall"):
-    """Stages of the last turn; `marks` says what was warm, such as {"profile": "warm"}."""
+    """Stages of a turn that has ended; `marks` says what was warm, such as {"profile": "warm"}.
+
+    It comes again when the customer's client reports the paint after the end.
+    """
 
     conversation: str
     turn: str
     stages: tuple[Stage, ...]
     marks: dict[str, str] = {}
+    part: int = 1
+    painted_ms: float | None = None  # what the customer saw: submit to the first visible text
+    added_ms: float | None = None  # what we added to the model's own time
 
 
 class PresenceChanged(Struct, frozen=True, omit_defaults=True, tag="presence"):
@@ -521,6 +528,17 @@ class Stop(ClientFrame, frozen=True, tag="turn.stop"):
     painted: Count
 
 
+class Painted(ClientFrame, frozen=True, tag="turn.painted"):
+    """What the customer sees of a turn: `upto` code units, at first with the ms since the question was submitted.
+
+    Sent at most every PAINTED_INTERVAL_S while text appears. Changes nothing but what is measured and sent next.
+    """
+
+    handle: Count
+    upto: Count
+    ms: float | None = None  # left out where the page was hidden meanwhile, or another one asked
+
+
 class RequestHandoff(ClientFrame, frozen=True, tag="handoff.request"):
     """Asks for a person. Nothing changes where one is owed or present."""
 
@@ -606,6 +624,7 @@ CustomerFrame: TypeAlias = (
     | Ping
     | Send
     | Stop
+    | Painted
     | RequestHandoff
     | LeaveContact
     | SetTyping

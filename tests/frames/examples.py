@@ -104,6 +104,7 @@ EXAMPLES: tuple[p.ServerFrame, ...] = (
     p.InboxChanged(ROW),
     p.Watching(ROW, PAGE, PANEL, LIVE, STAGES, {"profile": "warm"}),
     p.Waterfall("c", "u2", STAGES),
+    p.Waterfall("c", "u2", STAGES, {"profile": "cold"}, 2, 210.5, 9.25),
     p.PresenceChanged((AGENT,)),
     p.PanelChanged("c", p.Panel("k", "Visitor 12ab", False)),
 )  # fmt: skip

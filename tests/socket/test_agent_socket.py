@@ -9,6 +9,7 @@ from websockets.exceptions import InvalidStatus
 
 from apps.accounts.models import Agent
 from apps.conversations.models import Conversation
+from apps.telemetry.waterfall import STAGES
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, ToolCall
@@ -37,9 +38,9 @@ async def test_an_agent_sees_a_conversation_live_tokens_too(web: Web, plain_upst
         waterfall = await desk.expect("waterfall")
     assert (row["conversation"], row["last_line"]) == (line.conversation, "Hello?")
     assert live == LONG
-    assert {"commit", "rules", "first_token", "first_frame", "store"} <= {
-        s["name"] for s in waterfall["stages"]
-    }
+    assert [stage["name"] for stage in waterfall["stages"]] == list(STAGES)
+    took = {stage["name"]: stage["ms"] for stage in waterfall["stages"]}
+    assert min(took[name] for name in ("receive", "context", "first_token", "first_frame", "last_token")) > 0
 
 
 async def test_of_two_agents_on_two_processes_one_wins_and_the_other_is_told(

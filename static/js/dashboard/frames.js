@@ -34,7 +34,10 @@ export const TABLE = new Map([
     ["row", NEEDED, row], ["page", NEEDED, page], ["panel", NEEDED, panel], ["live", null, live],
     ["stages", [], stage], ["marks", {}],
   ]]],
-  [17, ["waterfall", ["conversation", "turn", ["stages", NEEDED, stage], ["marks", {}]]]],
+  [17, ["waterfall", [
+    "conversation", "turn", ["stages", NEEDED, stage], ["marks", {}], ["part", 1], ["painted_ms", null],
+    ["added_ms", null],
+  ]]],
   [18, ["presence", [["agents", NEEDED, agent]]]],
   [19, ["panel", ["conversation", ["panel", NEEDED, panel]]]],
 ]);

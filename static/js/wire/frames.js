@@ -148,7 +148,7 @@ export const TEXT_LIMIT = 8000;
  * @property {Stage[]} stages
  * @property {Record<string, string>} marks
  */
-/** @typedef {{type: "waterfall", conversation: string, turn: string, stages: Stage[], marks: Record<string, string>}} WaterfallFrame */
+/** @typedef {{type: "waterfall", conversation: string, turn: string, stages: Stage[], marks: Record<string, string>, part: number, painted_ms: number | null, added_ms: number | null}} WaterfallFrame */
 /** @typedef {{type: "presence", agents: AgentView[]}} PresenceFrame */
 /** @typedef {{type: "panel", conversation: string, panel: Panel}} PanelFrame */
 /**
