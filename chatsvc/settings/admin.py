@@ -23,6 +23,13 @@ UNFOLD: dict[str, Any] = {
     "SHOW_LANGUAGES": True,
     "SHOW_VIEW_ON_SITE": True,
     "BORDER_RADIUS": "6px",
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("css/dashboard-mark.svg"),
+        }
+    ],
     "STYLES": [lambda request: static("css/admin.css")],
     "LOGIN": {"form": "apps.accounts.login.AdminLogin"},
     "DASHBOARD_CALLBACK": "chatsvc.admin_index.fill",

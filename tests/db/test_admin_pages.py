@@ -322,3 +322,10 @@ def test_the_list_of_customers_costs_the_same_for_one_and_for_twenty(
         Customer.objects.create(site=ours.site, external_id=f"c{number}")
     with django_assert_num_queries(len(one)):
         boss.get(listing(Customer))
+
+
+def test_the_log_in_and_every_page_bear_the_mark(boss: Client) -> None:
+    for client, name in ((Client(), "admin:login"), (boss, "admin:index")):
+        assert (
+            'rel="icon" href="/static/css/dashboard-mark.svg"' in client.get(reverse(name)).content.decode()
+        )
