@@ -37,7 +37,8 @@ class ModelEndpointForm(WriteOnlyForm):
         model = ModelEndpoint
         fields = (
             "site", "name", "enabled", "priority", "provider", "dialect", "base_url", "api_key", "model", "http2",
-            "max_concurrent", "max_output_tokens", "price_in", "price_out", "extra_body",
+            "max_concurrent", "max_output_tokens", "price_in", "price_out", "extra_body", "continue_chains",
+            "keep_responses",
         )  # fmt: skip
         labels = {
             "base_url": _("Address"), "max_output_tokens": _("Tokens of an answer"), "extra_body": _("More fields"),
@@ -46,7 +47,7 @@ class ModelEndpointForm(WriteOnlyForm):
 
     def clean_base_url(self) -> str:
         url: str = self.cleaned_data["base_url"]
-        return url.strip().rstrip("/").removesuffix("/chat/completions")
+        return url.strip().rstrip("/").removesuffix("/chat/completions").removesuffix("/responses")
 
 
 @admin.register(ModelEndpoint)
@@ -73,7 +74,13 @@ class ModelEndpointAdmin(ScopedAdmin):
             _("Limits and prices"),
             {"fields": (("max_output_tokens", "max_concurrent"), ("price_in", "price_out"))},
         ),
-        (_("Advanced"), {"fields": ("http2", "extra_body"), "classes": ("collapse",)}),
+        (
+            _("Advanced"),
+            {
+                "fields": ("http2", "extra_body", "continue_chains", "keep_responses"),
+                "classes": ("collapse",),
+            },
+        ),
     )
 
     def changelist_view(

@@ -24,7 +24,9 @@ _ADVICE = {
     "refused": _("The server does not take the request. Check the model's name and the additional fields."),
     "server": _("The server had an error of its own."),
     "broken": _("The server ended the answer in the middle."),
-    "bad_data": _("What answered is not a Chat Completions stream. Check that the address ends in /v1."),
+    "bad_data": _(
+        "What answered is not a stream of this provider. Check the provider, and that the address ends in /v1."
+    ),
     "empty": _("The model ended without a word. It may have used up its tokens for thinking."),
     "content_filter": _("The provider's filter refused the content."),
     "full": _("All answers allowed at a time are running."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from apps.engine.events import OnModelEvent
@@ -15,7 +15,8 @@ from apps.llm.errors import AuthRefused, EndpointFull, LlmError
 from apps.llm.http_line import HttpLine
 from apps.llm.providers.chat_completions import ChatCompletions
 from apps.llm.providers.provider import Provider
-from apps.llm.spec import EndpointSpec
+from apps.llm.providers.responses_http import ResponsesHttp
+from apps.llm.spec import Api, EndpointSpec
 from apps.telemetry import instruments
 
 # Between two looks at an idle connection. The peer's own idle time-out is unknown (uvicorn 5 s, node 5 s, nginx 75 s),
@@ -24,6 +25,11 @@ FIRST_PAUSE_S = 20.0
 SHORTEST_PAUSE_S = 4.0
 LONGEST_PAUSE_S = 60.0
 PAUSE_AFTER_FAILURE_S = 10.0
+
+_PROVIDERS: dict[Api, Callable[[EndpointSpec, HttpLine, Deadlines], Provider]] = {
+    Api.CHAT_COMPLETIONS: ChatCompletions,
+    Api.RESPONSES: ResponsesHttp,
+}
 
 
 class Endpoint:
@@ -36,7 +42,7 @@ class Endpoint:
         self.warm_due = 0.0  # loop time
         self._deadlines = deadlines
         self._slots = asyncio.Semaphore(spec.max_concurrent)
-        self._provider: Provider = ChatCompletions(spec, HttpLine(spec, deadlines), deadlines)
+        self._provider = _PROVIDERS[spec.api](spec, HttpLine(spec, deadlines), deadlines)
         self._pause_s = FIRST_PAUSE_S
 
     def allows(self) -> bool:

@@ -74,6 +74,10 @@ class RequestRefused(LlmError):
     kind = "refused"
 
 
+class ChainLost(RequestRefused):
+    """The server no longer knows the response that was to be continued. The same request in full will do."""
+
+
 class ServerFailed(LlmError):
     """5xx, or an error object inside a stream that began with 200."""
 

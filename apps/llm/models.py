@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.models import Site
 from apps.llm.errors import NEEDS_ADMIN
 from apps.llm.providers import dialects
+from apps.llm.spec import Api
 from apps.stores.ids import new_id
 from apps.stores.sealed import SealedText
 
@@ -25,7 +26,13 @@ def validate_base_url(value: str) -> None:
         raise ValidationError(_("Write the address like https://api.example.com/v1."))
 
 
-RESERVED = frozenset({"model", "messages", "stream", "stream_options", "tools", "n"})
+# What requests of either API say themselves.
+RESERVED = frozenset(
+    {
+        "model", "messages", "stream", "stream_options", "tools", "n", "input", "instructions", "store", "background",
+        "conversation", "previous_response_id", "type", "stream_id", "generate",
+    }
+)  # fmt: skip
 
 
 def validate_extra_body(value: object) -> None:
@@ -40,7 +47,8 @@ class ModelEndpoint(models.Model):
     """One model behind one address. A site asks its endpoints by priority; `builtin` stands behind the last."""
 
     class Provider(models.TextChoices):
-        CHAT_COMPLETIONS = "chat_completions", _("Chat Completions (OpenAI-compatible)")
+        CHAT_COMPLETIONS = Api.CHAT_COMPLETIONS.value, _("Chat Completions (OpenAI-compatible)")
+        RESPONSES = Api.RESPONSES.value, _("Responses API over HTTP")
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
     site = models.ForeignKey(
@@ -111,6 +119,24 @@ class ModelEndpoint(models.Model):
         blank=True,
         validators=[validate_extra_body],
         help_text=_('Added to every request, for example {"reasoning_effort": "low"}.'),
+    )
+    continue_chains = models.BooleanField(
+        _("send only what is new"),
+        default=True,
+        db_default=True,
+        help_text=_(
+            "Responses API: a question continues the last answer where the server still knows it, and sends the rest "
+            "only when it does not."
+        ),
+    )
+    keep_responses = models.BooleanField(
+        _("the provider keeps answers"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Responses API over HTTP: needed to send only what is new. The provider stores prompts and answers for a "
+            "time of its own (OpenAI: 30 days)."
+        ),
     )
     # Written by the line, off the reply path; never a reason to bump the site's version.
     last_error_kind = models.CharField(_("last failure"), max_length=32, blank=True, editable=False)

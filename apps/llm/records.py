@@ -9,15 +9,16 @@ from django.utils import timezone
 
 from apps.accounts.models import Site
 from apps.llm.models import ModelEndpoint
-from apps.llm.spec import EndpointSpec
+from apps.llm.spec import Api, EndpointSpec
 
 
 def spec_of(row: ModelEndpoint) -> EndpointSpec:
     """The specification of a saved or unsaved row. No query."""
     return EndpointSpec(
         id=row.pk, name=row.name, base_url=row.base_url, api_key=row.api_key, model=row.model, dialect=row.dialect,
-        http2=row.http2, max_concurrent=row.max_concurrent, max_output_tokens=row.max_output_tokens,
-        extra_body=json.dumps(row.extra_body, sort_keys=True),
+        api=Api(row.provider), http2=row.http2, max_concurrent=row.max_concurrent,
+        max_output_tokens=row.max_output_tokens, extra_body=json.dumps(row.extra_body, sort_keys=True),
+        continue_chains=row.continue_chains, keep_responses=row.keep_responses,
     )  # fmt: skip
 
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from apps.llm.providers.dialects import quirks_of
 from apps.llm.providers.quirks import Quirks
+
+
+class Api(StrEnum):
+    """What a server is asked in, and over what."""
+
+    CHAT_COMPLETIONS = "chat_completions"
+    RESPONSES = "responses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +25,15 @@ class EndpointSpec:
     model: str
     api_key: str = field(default="", repr=False)
     id: str = ""  # the row's; empty for the endpoint of the settings
+    api: Api = Api.CHAT_COMPLETIONS
     dialect: str = "auto"
     http2: bool = False
     max_concurrent: int = 100
     max_output_tokens: int = 700
     extra_body: str = "{}"  # JSON text, so that a spec can be a key
+    # Of the Responses API.
+    continue_chains: bool = True  # send only what is new, where the server still knows the rest
+    keep_responses: bool = False  # let the server store responses, so that they can be continued over HTTP
 
     @property
     def quirks(self) -> Quirks:
@@ -29,4 +41,5 @@ class EndpointSpec:
 
     def url(self, path: str) -> str:
         """The address of `path` below the base, which people also give with the path already in it."""
-        return f"{self.base_url.rstrip('/').removesuffix('/chat/completions')}/{path}"
+        base = self.base_url.rstrip("/").removesuffix("/chat/completions").removesuffix("/responses")
+        return f"{base}/{path}"

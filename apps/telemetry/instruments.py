@@ -55,6 +55,14 @@ llm_in_flight = Gauge("chatsvc_llm_in_flight", "Answers being streamed by model 
 llm_connections_opened = Counter(
     "chatsvc_llm_connections_opened_total", "New connections to model endpoints", ["dialect"]
 )
+llm_requests = Counter(
+    "chatsvc_llm_requests_total",
+    "Requests of the Responses API: full, continued, again (in full, since the chain was lost)",
+    ["dialect", "how"],
+)
+llm_input_items = Counter(
+    "chatsvc_llm_input_items_total", "Items of a prompt that were sent, or spared by continuing", ["kind"]
+)
 llm_tokens = Counter("chatsvc_llm_tokens_total", "Tokens of answers; cached is a part of prompt", ["kind"])
 knowledge_searches = Counter(
     "chatsvc_knowledge_searches_total",

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pytest_django import Settings
 
 from apps.accounts.models import Site
@@ -21,6 +22,7 @@ from apps.llm.providers.builtin_words import ENGLISH
 from apps.stores.database import in_database
 from tests.fakes.upstream.faults import FAILING, Place
 from tests.fakes.upstream.handle import Upstream
+from tests.fakes.upstream.ledger import Seen
 
 # Short where a test waits for a deadline to pass, long where it must not.
 QUICK = Deadlines(slot_s=0.5, connect_s=5.0, first_data_s=1.5, between_data_s=1.5, turn_s=30.0, usage_s=0.5)
@@ -97,10 +99,47 @@ def asking(question: str = "Do lamps dream?", cache_key: str = "") -> ModelReque
     return ModelRequest(messages, question, "en", facts, (), ("Support", "Returns"), cache_key=cache_key)
 
 
+class Talk:
+    """A conversation with its history, asked turn by turn."""
+
+    def __init__(self, line: Line, site: Site, key: str) -> None:
+        self._line = line
+        self._site = site
+        self.key = key
+        self.said: list[ChatMessage] = []
+        self.facts = "tier: gold"
+        self.policy = "Be kind."
+
+    def request(self, *rest: ChatMessage) -> ModelRequest:
+        """Policy, facts, what was said, and `rest`."""
+        head = (ChatMessage("system", self.policy), ChatMessage("system", self.facts))
+        facts = Facts(False, FactsState.NONE)
+        return ModelRequest((*head, *self.said, *rest), "q", "en", facts, (), cache_key=self.key)
+
+    async def ask(self, question: str, article: str = "") -> Heard:
+        passing = (ChatMessage("system", article),) if article else ()
+        asked = ChatMessage("user", question)
+        heard = Heard()
+        await self._line.stream(self._site.pk, self.request(*passing, asked), heard)
+        self.said += [asked, ChatMessage("assistant", heard.text)]
+        return heard
+
+
 async def ask(line: Line, site: Site, **fields: Any) -> Heard:
     heard = Heard()
     await line.stream(site.pk, asking(**fields), heard)
     return heard
+
+
+def answers(upstream: Upstream) -> list[Seen]:
+    """The requests that were for an answer, oldest first."""
+    return [seen for seen in upstream.requests() if seen.method in ("POST", "WS")]
+
+
+def body_of(seen: Seen) -> dict[str, Any]:
+    """What a request has asked."""
+    made: dict[str, Any] = msgspec.json.decode(seen.body)
+    return made
 
 
 async def reloaded(row: ModelEndpoint) -> ModelEndpoint:

@@ -19,5 +19,13 @@ class Quirks:
     quiet_padding: bool = False  # takes stream_options.include_obfuscation
     cache_key_field: str = ""  # body field that routes equal prefixes to the same cache
     cache_key_header: str = ""
+
+    # Chat Completions
     limit_field: str = "max_tokens"
     usage_in_stream: bool = True  # takes stream_options.include_usage
+
+    # The Responses API
+    instructions_field: bool = True  # without it the policy is the first item of the input
+    aside_role: str = "system"  # who says facts, articles and instructions of one turn
+    stored_responses: bool = True  # takes previous_response_id over HTTP
+    headers: tuple[tuple[str, str], ...] = ()

@@ -8,6 +8,7 @@ import msgspec
 
 from apps.llm.errors import (
     AuthRefused,
+    ChainLost,
     ContentFiltered,
     LlmError,
     QuotaExhausted,
@@ -31,6 +32,8 @@ def error_in_words(error: ErrorObject | str, status: int = 0, retry_after_s: flo
     words = f"{given.code or ''} {given.type or ''}".casefold()
     code = given.code if isinstance(given.code, int) else status
     message = str(given.message)[:300] or f"HTTP {status}"
+    if "previous_response_not_found" in words:
+        return ChainLost(message)
     return _of_a_request(words, code, message, retry_after_s)
 
 

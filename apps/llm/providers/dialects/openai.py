@@ -9,5 +9,5 @@ from apps.llm.providers.quirks import Quirks
 
 QUIRKS = Quirks(
     "openai", "OpenAI", hosts=("api.openai.com",), limit_field="max_completion_tokens", quiet_padding=True,
-    cache_key_field="prompt_cache_key",
+    cache_key_field="prompt_cache_key", aside_role="developer",
 )  # fmt: skip

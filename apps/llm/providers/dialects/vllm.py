@@ -1,6 +1,7 @@
 """vLLM. Source: docs.vllm.ai, serving/openai_compatible_server.
 
-No address tells it, so it is chosen by hand. Thinks in `reasoning` (`reasoning_content` before).
+No address tells it, so it is chosen by hand. Thinks in `reasoning` (`reasoning_content` before). Keeps responses only
+when started with VLLM_ENABLE_RESPONSES_API_STORE.
 """
 
 from __future__ import annotations
