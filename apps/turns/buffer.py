@@ -57,8 +57,13 @@ end
 return {1, tonumber(owner), tonumber(stop), customers, watchers}
 """
 
+# KEYS: state, text. ARGV: fence, ttl. The fence stays: a process that slept through the end must find it taken.
 _END = """
-if redis.call('HGET', KEYS[1], 'fence') == ARGV[1] then redis.call('DEL', KEYS[1], KEYS[2]) end
+local fence = redis.call('HGET', KEYS[1], 'fence')
+if fence and tonumber(fence) > tonumber(ARGV[1]) then return 0 end
+redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('HSET', KEYS[1], 'fence', ARGV[1])
+redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 """
 
@@ -136,8 +141,9 @@ class StreamBuffer:
         )
 
     async def end(self, conversation: str, fence: int) -> None:
-        """Drops state and text, unless a newer fence holds them."""
-        await self._call("end", self._end(keys=[_state(conversation), _text(conversation)], args=[fence]))
+        """Drops text and turn, unless a newer fence holds them."""
+        keys = [_state(conversation), _text(conversation)]
+        await self._call("end", self._end(keys=keys, args=[fence, BUFFER_TTL_S]))
 
     async def read(self, conversation: str) -> Buffered | None:
         """The live text as far as it is buffered. Raises `Unreachable` errors: an unknown is not an empty."""

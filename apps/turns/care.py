@@ -59,9 +59,12 @@ class Care:
         self._renewed_at = now
 
     async def release(self) -> None:
-        """For good: what is live here may be adopted at once. Raises `DatabaseError`."""
+        """For good: what is live here may be adopted at once, or else when the lease has run out."""
         self._released = True
-        await in_database(leases.release, self._runtime.process)
+        try:
+            await in_database(leases.release, self._runtime.process)
+        except DatabaseError:
+            logger.exception("the lease of this process was not released")
 
     # ------------------------------------------------------------ what was left behind
 
