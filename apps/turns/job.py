@@ -87,6 +87,7 @@ def job_for(
 class Limits:
     """Seconds. Whatever hangs below, a turn ends: by itself within these, or by the supervisor soon after."""
 
+    history_s: float = 5.0  # what was said before must be read; without it there is no answer
     part_s: float = 105.0  # one part, its model included, whose own limit is 90 s
     store_s: float = 60.0  # a database that does not take the end is asked again for this long
     store_again_s: float = 0.5

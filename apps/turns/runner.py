@@ -171,10 +171,12 @@ class Runner:
         runtime, job, waterfall = self._runtime, self.job, self.job.waterfall
         try:
             with waterfall.stage("context"):
-                context = await runtime.contexts.of(job.conversation, self.opened.place)
+                async with asyncio.timeout(self._limits.history_s):
+                    context = await runtime.contexts.of(job.conversation, self.opened.place)
+                    capped = await spent(job.site)
             self._answers = runtime.answers.turn(job.site, job.question, job.locale, job.retrieval)
             ports = engine.Ports(
-                model=SiteModel(runtime, job.site, waterfall, capped=await spent(job.site)),
+                model=SiteModel(runtime, job.site, waterfall, capped=capped),
                 facts=CustomerFacts(runtime.facts, job.asker),
                 retrieval=job.retrieval,
                 rules=runtime.rules.current(job.site.id),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from apps.conversations import commands as c
 from apps.conversations.models import Conversation, Message
 from apps.conversations.opening import empty_conversation
 from apps.customers.identity import Identified, identify
-from apps.stores.database import in_database
+from apps.stores.database import THREADS, in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
 from apps.telemetry.waterfall import Waterfall
@@ -175,6 +176,32 @@ async def test_a_turn_that_hangs_is_ended_at_its_deadline(owned: Owned, plain_up
     await plain_upstream.until("requests_open", 0, exactly=True)
     [_, answer] = await kept(line.conversation)
     assert answer[:2] == ("assistant", "complete")
+    assert "can't answer" in answer[2]
+
+
+async def test_a_history_that_cannot_be_read_in_time_ends_the_turn(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await in_database(make_world, model=plain_upstream)
+    office = await owned(history_s=0.3)
+    line = await opened(office, world)
+    busy, free = threading.Semaphore(0), threading.Event()
+
+    def occupy() -> None:
+        busy.release()
+        free.wait()
+
+    readers = [asyncio.create_task(in_database(occupy)) for _ in range(THREADS)]
+    for _ in readers:
+        await asyncio.to_thread(busy.acquire)
+    try:
+        await line.say("Hello?")
+        await line.expect("turn.ended", end="failed")
+        assert [seen for seen in plain_upstream.requests() if seen.method == "POST"] == []
+    finally:
+        free.set()
+        await asyncio.gather(*readers)
+    [_, answer] = await kept(line.conversation)
     assert "can't answer" in answer[2]
 
 
