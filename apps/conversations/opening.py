@@ -29,5 +29,6 @@ def empty_conversation(customer: str, locale: str) -> str:
                 workspace_id=site.workspace_id, site=site, customer_id=customer, locale=locale
             )
     except IntegrityError:
-        return Conversation.objects.get(customer_id=customer, last_seq=0).pk
+        # Another tab was faster, and may have spoken in it since.
+        return empty_conversation(customer, locale)
     return made.pk

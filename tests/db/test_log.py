@@ -274,6 +274,16 @@ async def test_two_tabs_opening_at_once_share_one_conversation(world: World) -> 
     assert await in_database(current_conversation, customer, "en") == ids[0]
 
 
+async def test_tabs_that_open_and_speak_at_once_always_find_one(world: World) -> None:
+    def open_and_speak() -> None:
+        for _ in range(30):
+            mine = empty_conversation(world.customer.pk, "en")
+            Conversation.objects.filter(pk=mine).update(last_seq=1)
+
+    await asyncio.gather(*(in_database(open_and_speak) for _ in range(6)))
+    assert not await in_database(Conversation.objects.filter(last_seq=0).exists)
+
+
 async def test_the_inbox_costs_the_same_for_one_row_and_for_twenty(world: World) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
