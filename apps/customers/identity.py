@@ -217,7 +217,7 @@ def _identify_known(site: Site, claims: _Claims) -> Identified:
     if changed:
         Customer.objects.filter(pk=customer.pk).update(**changed)
     customer.name = changed.get("name", customer.name)
-    return _identified(site, customer, datetime.fromtimestamp(claims.exp, UTC))
+    return _identified(site, customer, datetime.fromtimestamp(claims.exp + CLOCK_LEEWAY_S, UTC))
 
 
 def _told(claims: _Claims) -> dict[str, str]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from datetime import UTC, datetime
+from contextlib import suppress
 from typing import assert_never
+
+from django.db import DatabaseError
 
 from apps.accounts.agents import AgentIdentity
 from apps.accounts.sessions import agent_for_session
-from apps.conversations import commands as c
-from apps.conversations.selectors import NotFound
 from apps.engine.types import FactsState
 from apps.gateway.origins import header, own_origin
 from apps.gateway.socket import Socket
+from apps.gateway.verbs import Verb, command_of
 from apps.inbox.presence import RENEW_S
 from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.wire import protocol as wire
 from apps.wire.publish import Audience
+
+SESSION_CHECK_S = 30.0
 
 
 class AgentSocket(Socket):
@@ -26,6 +30,7 @@ class AgentSocket(Socket):
     kind = "agent"
     agent: AgentIdentity
     watched = ""
+    _seen: set[str]  # what the socket listens to: what is watched, and another while that is changing
 
     def may_connect(self) -> bool:
         # The session cookie travels with any page's socket: a foreign origin must not even be accepted.
@@ -45,20 +50,23 @@ class AgentSocket(Socket):
         if self._greeted:
             self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
             return
+        self.hello_came()
         agent = await in_database(agent_for_session, header(self.scope, b"cookie"))
         if agent is None:
             self.refuse(wire.ErrorCode.BAD_TOKEN, "log in again", hello)
             self.hang_up(wire.CloseCode.LOGIN_AGAIN, "no agent is logged in")
             return
         self.agent, self.socket_id = agent, new_id()
+        self._seen = set()
         self.greeted()
+        self._checking = self.office.runtime.spawn(self._check_session(), "session check")
         await self._renew()
         self.hold()
         await self.office.runtime.switchboard.join(Audience.INBOX, agent.workspace_id, self)
         self.release(await self.office.inbox(agent.id, agent.workspace_id))
         self.office.runtime.spawn(self.office.show_presence(agent.workspace_id), "show presence")
 
-    async def _act(self, frame: wire.AgentFrame) -> None:  # noqa: C901 - one case a frame
+    async def _act(self, frame: wire.AgentFrame) -> None:
         match frame:
             case wire.Ping():
                 self.tell(wire.Pong())
@@ -66,10 +74,8 @@ class AgentSocket(Socket):
                     await self._renew()
             case wire.Watch():
                 await self._watch(frame.conversation)
-            case wire.Send():
-                await self._append(frame, self._message(frame))
-            case wire.Take() | wire.HandBack() | wire.Resolve() | wire.Reopen():
-                await self._append(frame, self._command(frame))
+            case wire.Send() | wire.Take() | wire.HandBack() | wire.Resolve() | wire.Reopen():
+                await self._change(frame)
             case wire.SetTyping():
                 if frame.conversation == self.watched:
                     typing = wire.Typing(
@@ -87,10 +93,14 @@ class AgentSocket(Socket):
             case _:
                 assert_never(frame)
 
+    async def _change(self, frame: Verb) -> None:
+        if not await self._still_logged_in(frame):
+            return
+        appended = await self.office.runtime.log.append(command_of(frame, self.agent))
+        self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+
     async def _watch(self, conversation: str | None) -> None:
-        before, self.watched = self.watched, ""
-        if before and before != conversation:
-            await self.office.attendance.leave(Audience.WATCHERS, before, self)
+        await self._look_away(but=conversation)
         if conversation is None:
             return
         state = await self._joined(conversation)
@@ -99,15 +109,22 @@ class AgentSocket(Socket):
         if state.panel.facts_state == FactsState.UNAVAILABLE:
             self.office.runtime.spawn(self._fill_panel(conversation), "panel")
 
+    async def _look_away(self, but: str | None = None) -> None:
+        self.watched = ""
+        for conversation in self._seen - {but}:
+            await self.office.attendance.leave(Audience.WATCHERS, conversation, self)
+            self._seen.discard(conversation)
+
     async def _joined(self, conversation: str) -> wire.Watching:
         """Joins only what the workspace owns; what is published while the state is read follows it."""
         self.hold()
-        await self.office.attendance.join(Audience.WATCHERS, conversation, self)
+        self._seen.add(conversation)
         try:
+            await self.office.attendance.join(Audience.WATCHERS, conversation, self)
             return await self.office.watching(self.agent.workspace_id, conversation)
-        except NotFound:
-            await self.office.attendance.leave(Audience.WATCHERS, conversation, self)
+        except BaseException:
             self.end_hold()
+            await self._look_away()
             raise
 
     async def _fill_panel(self, conversation: str) -> None:
@@ -115,37 +132,23 @@ class AgentSocket(Socket):
         if self.watched == conversation:
             self.tell(panel)
 
-    def _message(self, frame: wire.Send) -> c.AgentMessage:
-        return c.AgentMessage(
-            conversation=frame.conversation,
-            workspace=self.agent.workspace_id,
-            agent=self.agent.id,
-            name=self.agent.name,
-            client_id=frame.id,
-            text=wire.clean_text(frame.text, frame.id, "message.send"),
-            at=datetime.now(UTC),
-        )
+    async def _check_session(self) -> None:
+        """Whoever has logged out or was let go since is shown nothing further."""
+        while True:
+            await asyncio.sleep(SESSION_CHECK_S)
+            with suppress(DatabaseError):  # looked at again next time
+                if not await self._still_logged_in():
+                    return
 
-    def _command(self, frame: wire.Take | wire.HandBack | wire.Resolve | wire.Reopen) -> c.Command:
-        conversation, workspace, at = frame.conversation, self.agent.workspace_id, datetime.now(UTC)
-        agent, name = self.agent.id, self.agent.name
-        match frame:
-            case wire.Take():
-                return c.Take(conversation=conversation, workspace=workspace, agent=agent, name=name, at=at)
-            case wire.HandBack():
-                return c.HandBack(conversation=conversation, workspace=workspace, agent=agent, at=at)
-            case wire.Resolve():
-                return c.Resolve(
-                    conversation=conversation, workspace=workspace, agent=agent, name=name, at=at
-                )
-            case wire.Reopen():
-                return c.Reopen(conversation=conversation, workspace=workspace, agent=agent, at=at)
-
-    async def _append(
-        self, frame: wire.Send | wire.Take | wire.HandBack | wire.Resolve | wire.Reopen, command: c.Command
-    ) -> None:
-        appended = await self.office.runtime.log.append(command)
-        self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+    async def _still_logged_in(self, frame: wire.AgentFrame | None = None) -> bool:
+        """Whether the session is still the same agent's; else hangs up. Raises `DatabaseError`."""
+        agent = await in_database(agent_for_session, header(self.scope, b"cookie"))
+        if agent is not None and (agent.id, agent.workspace_id) == (self.agent.id, self.agent.workspace_id):
+            self.agent = agent
+            return True
+        self.refuse(wire.ErrorCode.BAD_TOKEN, "log in again", frame)
+        self.hang_up(wire.CloseCode.LOGIN_AGAIN, "no agent is logged in")
+        return False
 
     async def _renew(self) -> None:
         self._renewed = time.monotonic()
@@ -156,5 +159,6 @@ class AgentSocket(Socket):
         spawn = office.runtime.spawn
         spawn(office.runtime.switchboard.leave(Audience.INBOX, agent.workspace_id, self), "leave inbox")
         spawn(office.runtime.presence.leave(agent.workspace_id, agent.id, self.socket_id), "leave presence")
-        if self.watched:
-            spawn(office.attendance.leave(Audience.WATCHERS, self.watched, self), "leave")
+        self._checking.cancel()
+        for conversation in self._seen:
+            spawn(office.attendance.leave(Audience.WATCHERS, conversation, self), "leave")

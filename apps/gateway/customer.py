@@ -31,6 +31,7 @@ class CustomerSocket(Socket):
     kind = "customer"
     who: Identified
     conversation = ""
+    _shown: set[str]  # what the socket listens to: its conversation, and another while that is changing
     locale = "en"
 
     async def frame(self, text: str) -> None:
@@ -49,6 +50,7 @@ class CustomerSocket(Socket):
         if self._greeted:
             self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
             return
+        self.hello_came()
         try:
             who = await in_database(identify, hello.token, hello.identity)
         except BadToken as error:
@@ -60,7 +62,8 @@ class CustomerSocket(Socket):
             self.hang_up(wire.CloseCode.NEVER_RETRY, "origin not allowed")
             return
         self.who, self.locale = who, hello.locale[:16]
-        self.greeted()
+        self._shown = set()
+        self.greeted(who.expires_at)
         await self.office.residents.ensure(who.site_id)
         conversation = await self.office.conversation_for(who.customer_id, self.locale, hello.conversation)
         resume = None
@@ -70,13 +73,21 @@ class CustomerSocket(Socket):
         self.office.preloader.conversation_opened(conversation, who.customer_id, who.site_id)
 
     async def _show(self, conversation: str, resume: Resume | None = None) -> None:
-        """Subscribes, then reads: what happens in between is held and follows the welcome."""
+        """Subscribes, then reads: what happens in between is held and follows the welcome.
+
+        Where that fails, the socket goes on with the conversation it had.
+        """
         self.hold()
-        before, self.conversation = self.conversation, conversation
-        await self.office.attendance.join(Audience.CUSTOMERS, conversation, self)
-        self.release(await self.office.welcome(self.who, conversation, self.locale, resume))
-        if before and before != conversation:
-            await self.office.attendance.leave(Audience.CUSTOMERS, before, self)
+        self._shown.add(conversation)
+        try:
+            await self.office.attendance.join(Audience.CUSTOMERS, conversation, self)
+            self.tell(await self.office.welcome(self.who, conversation, self.locale, resume))
+            self.conversation = conversation
+        finally:
+            self.end_hold()
+            for other in self._shown - {self.conversation}:
+                await self.office.attendance.leave(Audience.CUSTOMERS, other, self)
+                self._shown.discard(other)
 
     async def _act(self, frame: wire.CustomerFrame, received: Waterfall) -> None:  # noqa: C901 - one case a frame
         match frame:
@@ -164,8 +175,8 @@ class CustomerSocket(Socket):
         return found
 
     def left(self) -> None:
-        if self.conversation:
-            leaving = self.office.attendance.leave(Audience.CUSTOMERS, self.conversation, self)
+        for conversation in self._shown:
+            leaving = self.office.attendance.leave(Audience.CUSTOMERS, conversation, self)
             self.office.runtime.spawn(leaving, "leave")
 
 

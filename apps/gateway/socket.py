@@ -6,11 +6,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.utils import await_many_dispatch
+from django.db import DatabaseError
 
 from apps.conversations.commands import LogUnavailable, Refusal
 from apps.conversations.selectors import NotFound
@@ -23,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 # A client that lets this many frames pile up is cut off and resumes from what it has.
 QUEUED_FRAMES = 2_000
+TRY_AGAIN_LATER = 1013  # of the WebSocket registry: what a client takes for a fault of the line
+INTERNAL_ERROR = 1011
 
 
 class _Close:
@@ -50,7 +54,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         self._queue: asyncio.Queue[Encoded | _Close] = asyncio.Queue(QUEUED_FRAMES)
         self._held: list[Encoded] | None = []
         self._writer: asyncio.Task[None] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline: asyncio.TimerHandle | None = None  # of the hello, then of the credentials
         self._greeted = False
         self._binary = False
         try:
@@ -100,12 +104,22 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         self.refuse(wire.ErrorCode.HELLO_MISSING, "no hello within 5 seconds")
         self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
 
-    def greeted(self) -> None:
-        """The first frame was accepted."""
-        self._greeted = True
-        instruments.sockets.labels(self.kind).inc()
+    def hello_came(self) -> None:
+        """How long it takes to look at it is not the client's fault."""
         if self._deadline is not None:
             self._deadline.cancel()
+
+    def greeted(self, expires_at: datetime | None = None) -> None:
+        """The first frame was accepted, and its credentials are good until then."""
+        self._greeted = True
+        instruments.sockets.labels(self.kind).inc()
+        if expires_at is not None:
+            left_s = (expires_at - datetime.now(UTC)).total_seconds()
+            self._deadline = asyncio.get_running_loop().call_later(left_s, self._credentials_expired)
+
+    def _credentials_expired(self) -> None:
+        self.refuse(wire.ErrorCode.BAD_TOKEN, "expired")
+        self.hang_up(wire.CloseCode.LOGIN_AGAIN, "token expired")
 
     # ------------------------------------------------------------ sending
 
@@ -164,6 +178,14 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             self._queue.put_nowait(_Close(wire.CloseCode.SLOW_DOWN, "too slow"))
 
     async def _write(self) -> None:
+        try:
+            await self._send_queued()
+        except Exception:
+            # A socket that cannot be written to any more must not seem alive.
+            logger.exception("a frame could not be sent")
+            await self.close(code=INTERNAL_ERROR)
+
+    async def _send_queued(self) -> None:
         while True:
             item = await self._queue.get()
             if isinstance(item, _Close):
@@ -185,6 +207,10 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         except wire.FrameError as error:
             instruments.refused_frames.labels(error.code.value).inc()
             self.tell(error.as_frame())
+        except DatabaseError:
+            logger.exception("a %s socket could not be opened", self.kind)
+            self.refuse(wire.ErrorCode.UNAVAILABLE, "the service cannot be reached now; try again")
+            self.hang_up(TRY_AGAIN_LATER, "unavailable")
 
     async def frame(self, text: str) -> None:
         """Parses and carries out one frame. Raises `FrameError`."""
@@ -198,9 +224,9 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             self.refuse(refusal.code, refusal.message, frame)
         except NotFound:
             self.refuse(wire.ErrorCode.NOT_FOUND, "there is no such conversation", frame)
-        except LogUnavailable:
-            logger.exception("a %s was not stored", type(frame).__name__)
-            self.refuse(wire.ErrorCode.UNAVAILABLE, "it could not be stored now; send it again", frame)
+        except (LogUnavailable, DatabaseError):
+            logger.exception("a %s was not carried out", type(frame).__name__)
+            self.refuse(wire.ErrorCode.UNAVAILABLE, "it could not be done now; send it again", frame)
 
     # ------------------------------------------------------------ the end
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from django.contrib.sessions.models import Session
 from websockets.exceptions import InvalidStatus
 
 from apps.accounts.models import Agent
@@ -231,6 +232,28 @@ async def test_only_an_active_agent_gets_in(web: Web, state: str) -> None:
         await desk.send({"type": "hello"})
         assert (await desk.closed())[0] == 4401
         assert desk.received("refused")[0]["code"] == "bad_token"
+
+
+@pytest.mark.parametrize("end", ["logs out", "is deactivated"])
+async def test_an_agent_who_is_one_no_longer_changes_nothing_more(web: Web, end: str) -> None:
+    world = await made()
+    cookie = await asyncio.to_thread(world.agent, "Kim")
+
+    def gone() -> None:
+        if end == "logs out":
+            Session.objects.filter(pk=cookie.partition("=")[2]).delete()
+        else:
+            Agent.objects.filter(workspace=world.workspace).update(active=False)
+
+    async with world.customer(web) as line, world.desk(web, cookie) as desk:
+        await line.say("Hello")
+        await asyncio.to_thread(gone)
+        taken = await act(desk, "conversation.take", line.conversation)
+        assert (await desk.closed())[0] == 4401
+        [refused] = desk.received("refused")
+        row = await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)
+    assert (refused["code"], refused["id"]) == ("bad_token", taken)
+    assert row.owner_kind == "assistant"
 
 
 async def _outcome(desk: Client) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -348,6 +349,14 @@ async def test_a_wrong_first_frame_closes_with_its_code(web: Web, hello: dict[st
         await client.send(hello)
         assert (await client.closed())[0] == code
         assert client.received("refused")
+
+
+async def test_an_identity_that_runs_out_must_be_renewed(web: Web) -> None:
+    world = await made()
+    nearly_over = world.identity("ada", exp=int(time.time()) - 8)  # clocks may differ by ten seconds
+    async with world.customer(web, identity=nearly_over) as line:
+        assert await line.client.closed() == (4401, "token expired")
+        assert line.client.received("refused")[0]["message"] == "expired"
 
 
 async def test_silence_instead_of_a_hello_closes_after_five_seconds(web: Web) -> None:
