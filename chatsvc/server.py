@@ -20,6 +20,9 @@ from twisted.internet.defer import Deferred
 from apps.wire.protocol import FRAME_LIMIT_BYTES, CloseCode
 
 UNSENT_LIMIT_BYTES = 1024 * 1024
+# What one socket may have waiting to be carried out. daphne's own queue would hold all that a client can send.
+WAITING_FRAMES = 200
+WAITING_LIMIT_BYTES = 4 * 1024 * 1024
 BODY_LIMIT_BYTES = 8 * 1024 * 1024
 HTTP_TIMEOUT_S = 60
 # After the turns: what a client has to answer a close frame, and a last response to reach it.
@@ -140,6 +143,8 @@ class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no 
 
     _blocked = False
     _unsent = 0
+    _waiting_bytes = 0
+    _flooding = False
 
     def onOpen(self) -> None:
         super().onOpen()
@@ -158,14 +163,26 @@ class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no 
         self._blocked = True
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
-        """As daphne's, with the time: how long a frame waits for the application is a stage of its turn."""
-        if self.muted:
+        """As daphne's, with the time: how long a frame waits for the application is a stage of its turn.
+
+        A socket that sends faster than it can be served is closed.
+        """
+        if self.muted or self._flooding or self.state != self.STATE_OPEN:
+            return
+        if self._too_much_waits(len(payload)):
+            self._flooding = True
+            self.close_with(CloseCode.SLOW_DOWN, "slow down")
             return
         self.last_ping = time.time()
         content = {"bytes": payload} if isBinary else {"text": payload.decode()}
         self.application_queue.put_nowait(
             {"type": "websocket.receive", "arrived": time.monotonic(), **content}
         )
+
+    def _too_much_waits(self, arrived_bytes: int) -> bool:
+        waiting = self.application_queue.qsize()
+        self._waiting_bytes = arrived_bytes + (self._waiting_bytes if waiting else 0)
+        return waiting >= WAITING_FRAMES or (waiting > 0 and self._waiting_bytes > WAITING_LIMIT_BYTES)
 
     def serverSend(self, content: str | bytes, binary: bool = False) -> None:
         """Sends, or drops a socket whose peer has not read: the client resumes from what it painted."""

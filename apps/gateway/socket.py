@@ -16,6 +16,7 @@ from django.db import DatabaseError
 
 from apps.conversations.commands import LogUnavailable, Refusal
 from apps.conversations.selectors import NotFound
+from apps.gateway.pace import Pace
 from apps.telemetry import instruments
 from apps.turns.office import Office
 from apps.wire import protocol as wire
@@ -57,6 +58,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         self._deadline: asyncio.TimerHandle | None = None  # of the hello, then of the credentials
         self._greeted = False
         self._binary = False
+        self._pace = Pace(time.monotonic())
         try:
             await await_many_dispatch([receive], self.dispatch)
         except StopConsumer:
@@ -202,6 +204,9 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         if text_data is None:
             self.refuse(wire.ErrorCode.BAD_FRAME, "frames to the server are JSON text")
             return
+        if wait_s := self._pace.wait_s(time.monotonic()):
+            self._slow_down(text_data, wait_s)
+            return
         try:
             await self.frame(text_data)
         except wire.FrameError as error:
@@ -211,6 +216,12 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             logger.exception("a %s socket could not be opened", self.kind)
             self.refuse(wire.ErrorCode.UNAVAILABLE, "the service cannot be reached now; try again")
             self.hang_up(TRY_AGAIN_LATER, "unavailable")
+
+    def _slow_down(self, text: str, wait_s: float) -> None:
+        instruments.refused_frames.labels(wire.ErrorCode.SLOW_DOWN.value).inc()
+        self.tell(wire.too_fast(text, wait_s))
+        if self._pace.lost_patience:
+            self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
 
     async def frame(self, text: str) -> None:
         """Parses and carries out one frame. Raises `FrameError`."""

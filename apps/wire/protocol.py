@@ -669,6 +669,18 @@ def parse_agent(text: str) -> AgentFrame:
     return _parse(_agent, text)
 
 
+def too_fast(text: str, wait_s: float) -> Refused:
+    """The refusal of a frame that came too soon, whatever it holds."""
+    explained = _explained(text, ValueError())
+    return Refused(
+        code=ErrorCode.SLOW_DOWN,
+        message="too many frames at once",
+        id=explained.frame_id,
+        of=explained.of,
+        retry_after_s=round(wait_s, 3),
+    )
+
+
 def clean_text(text: str, frame_id: str | None = None, of: str | None = None) -> str:
     """The text as stored. Raises `FrameError` for NUL, lone surrogates, emptiness and excess length."""
     if len(text) > TEXT_LIMIT_CHARACTERS:

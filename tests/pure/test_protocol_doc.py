@@ -13,11 +13,13 @@ import pytest
 from msgspec import Struct, inspect
 
 from apps.conversations.selectors import INBOX_OPEN_ROWS, INBOX_RESOLVED_ROWS, SUMMARIES
+from apps.gateway.pace import BURST_FRAMES, FRAMES_A_SECOND, PATIENCE_FRAMES
 from apps.gateway.socket import QUEUED_FRAMES
 from apps.inbox.presence import LEASE_S
 from apps.telemetry.waterfall import STAGES
 from apps.wire import protocol
 from chatsvc.environment import BASE_DIR
+from chatsvc.server import WAITING_FRAMES
 
 PAGE = (BASE_DIR / "docs" / "protocol.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^##+ (.+?)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -153,6 +155,10 @@ def test_every_limit_is_told_with_its_value() -> None:
 
 def test_limits_kept_elsewhere_are_told_too() -> None:
     assert f"{QUEUED_FRAMES:,} frames waited" in SECTIONS["Close codes"]
+    assert f"{WAITING_FRAMES} frames of its own" in SECTIONS["Close codes"]
+    assert f"{PATIENCE_FRAMES} came too soon in a row" in SECTIONS["Close codes"]
+    told = f"more than {FRAMES_A_SECOND:.0f} frames a second, after a burst of {BURST_FRAMES}"
+    assert told in SECTIONS["Error codes"]
     assert f"older than {LEASE_S} s" in " ".join(SECTIONS["Heartbeat"].split())
     assert f"({INBOX_OPEN_ROWS} at most), then the last {INBOX_RESOLVED_ROWS}" in SECTIONS["`inbox`"]
     assert f"{SUMMARIES} at most" in SECTIONS["`conversations`"]

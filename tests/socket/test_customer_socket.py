@@ -11,6 +11,7 @@ import pytest
 
 from apps.accounts.models import Site
 from apps.conversations.models import Conversation, Message
+from apps.gateway.pace import BURST_FRAMES
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
@@ -357,6 +358,27 @@ async def test_an_identity_that_runs_out_must_be_renewed(web: Web) -> None:
     async with world.customer(web, identity=nearly_over) as line:
         assert await line.client.closed() == (4401, "token expired")
         assert line.client.received("refused")[0]["message"] == "expired"
+
+
+async def test_who_speaks_too_fast_is_told_when_to_go_on(web: Web) -> None:
+    world = await made()
+    async with world.customer(web) as line:
+        for _ in range(150):
+            await line.client.send({"type": "ping"})
+        refused = await line.client.expect("refused", code="slow_down")
+        await asyncio.sleep(refused["retry_after_s"])
+        await line.client.send({"type": "conversation.list"})
+        await line.client.expect("conversations")
+    assert refused["of"] == "ping"
+    assert BURST_FRAMES - 1 <= len(line.client.received("pong")) < 150  # the hello was the first frame
+
+
+async def test_who_does_not_stop_speaking_too_fast_is_closed(web: Web) -> None:
+    world = await made()
+    async with world.customer(web) as line:
+        for _ in range(400):
+            await line.client.send({"type": "ping"})
+        assert (await line.client.closed())[0] == 4429
 
 
 async def test_silence_instead_of_a_hello_closes_after_five_seconds(web: Web) -> None:

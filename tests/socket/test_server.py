@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 
 from apps.wire.protocol import FRAME_LIMIT_BYTES
 from chatsvc.embedded.ports import free_port
-from chatsvc.server import BODY_LIMIT_BYTES
+from chatsvc.server import BODY_LIMIT_BYTES, WAITING_FRAMES
 from tests.support.plain_server import FLOOD_BYTES
 
 DEADLINE_S = 20.0
@@ -138,6 +138,19 @@ async def test_a_client_that_does_not_read_is_dropped(plain_server: StartServer)
             await server.said("disconnected 1006")
             received = sum([len(piece) async for piece in socket_until_closed(socket)])
         assert 0 < received < FLOOD_BYTES
+
+
+@pytest.mark.parametrize("piece", ["x", "x" * FRAME_LIMIT_BYTES], ids=["many frames", "much text"])
+async def test_a_client_that_sends_more_than_can_be_carried_out_is_closed(
+    plain_server: StartServer, piece: str
+) -> None:
+    async with plain_server() as server, connect(f"{server.url}/deaf", ping_interval=None) as socket:
+        try:
+            for _ in range(WAITING_FRAMES + 50):
+                await socket.send(piece)
+        except ConnectionClosed:
+            pass
+        assert (await close_of(socket))[0] == 4429
 
 
 async def test_a_consumer_may_close_with_any_code_and_a_reason(plain_server: StartServer) -> None:

@@ -1,6 +1,7 @@
 """`chatsvc.server` round a five-line application, as a process of its own: what the server promises, alone.
 
-`/echo` echoes; `/flood` sends 64 MiB to a client that need not read; `/close` closes with 1012 and a reason.
+`/echo` echoes; `/flood` sends 64 MiB to a client that need not read; `/close` closes with 1012 and a reason;
+`/deaf` takes no frame.
 The owner's drain lasts until the file given by `--hold` is gone, or its grace is over.
 """
 
@@ -50,6 +51,8 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await send({"type": "websocket.close", "code": 1012, "reason": "why"})
     if scope["path"] == "/flood":
         await flood(send)
+    if scope["path"] == "/deaf":
+        await asyncio.Event().wait()
     while (event := await receive())["type"] == "websocket.receive":
         await send({"type": "websocket.send", "text": event["text"]})
     say(f"disconnected {event['code']}")

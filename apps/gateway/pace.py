@@ -1,0 +1,32 @@
+"""How fast one socket may speak. Pure: the caller brings the clock (monotonic seconds)."""
+
+from __future__ import annotations
+
+BURST_FRAMES = 100
+FRAMES_A_SECOND = 20.0
+# Frames refused in a row before the socket is closed: reading them costs too.
+PATIENCE_FRAMES = 100
+
+
+class Pace:
+    """A bucket of frames that refills evenly."""
+
+    def __init__(self, now: float) -> None:
+        self._left = float(BURST_FRAMES)
+        self._at = now
+        self._refused = 0
+
+    def wait_s(self, now: float) -> float:
+        """0 where a frame may be carried out, which takes it from the bucket; else the seconds until the next."""
+        self._left = min(BURST_FRAMES, self._left + (now - self._at) * FRAMES_A_SECOND)
+        self._at = now
+        if self._left < 1:
+            self._refused += 1
+            return (1 - self._left) / FRAMES_A_SECOND
+        self._left -= 1
+        self._refused = 0
+        return 0.0
+
+    @property
+    def lost_patience(self) -> bool:
+        return self._refused >= PATIENCE_FRAMES
