@@ -99,7 +99,8 @@ def _agent_message(state: State, command: c.AgentMessage) -> Change:
 def _open_turn(state: State, command: c.OpenTurn) -> c.Appended | Change:
     if state.turn == command.turn:
         return state.unchanged(state.turn_place, command.at, opened=True)
-    if state.turn or state.owner_kind is not OwnerKind.ASSISTANT or state.turn_question >= command.question:
+    due = state.owner_kind is OwnerKind.ASSISTANT and state.status is Status.OPEN
+    if state.turn or not due or state.turn_question >= command.question:
         raise c.Refusal(ErrorCode.NOT_OWNER, "no turn is due")
     change = Change(state, command.at)
     _mint(change, command.turn, part=1, question=command.question, process=command.process)
@@ -118,8 +119,8 @@ def _finish_turn(state: State, command: c.FinishTurn, stored: Stored | None) -> 
     _keep_part(change, command.text, kept, command.name, command.sources)
     _clear_turn(state)
     if command.handoff is not None and state.owner_kind is OwnerKind.ASSISTANT:
-        _set_owner(change, OwnerKind.QUEUE, reason=command.handoff.reason, team=command.handoff.team)
-        state.waiting_since = command.at
+        # Resolved while the answer ran: the customer was just promised a person.
+        _queue(change, command.handoff.reason, command.handoff.team)
     return change
 
 
@@ -137,11 +138,9 @@ def _adopt_turn(state: State, command: c.AdoptTurn) -> Change:
 
 def _request_handoff(state: State, command: c.RequestHandoff) -> Change:
     change = Change(state, command.at)
-    if state.owner_kind is OwnerKind.ASSISTANT:
-        if state.status is Status.RESOLVED:
-            _set_status(change, Status.OPEN)
-        _set_owner(change, OwnerKind.QUEUE, reason="button")
-        state.waiting_since = command.at
+    # Whoever owned what is resolved will not come: asking again begins anew.
+    if state.owner_kind is OwnerKind.ASSISTANT or state.status is Status.RESOLVED:
+        _queue(change, "button")
     return change
 
 
@@ -250,6 +249,14 @@ def _set_owner(
         EventKind.OWNER,
         {"kind": kind.value, "name": name, "agent": agent, "reason": reason, "version": state.owner_version},
     )
+
+
+def _queue(change: Change, reason: str, team: int | None = None) -> None:
+    """Lets the customer wait for a person, where agents see it: in an open conversation."""
+    if change.state.status is Status.RESOLVED:
+        _set_status(change, Status.OPEN)
+    _set_owner(change, OwnerKind.QUEUE, reason=reason, team=team)
+    change.state.waiting_since = change.at
 
 
 def _set_status(change: Change, status: Status, by: str = "") -> None:

@@ -214,6 +214,39 @@ def test_a_turn_that_said_nothing_leaves_no_message() -> None:
     assert state.turn == ""
 
 
+@pytest.mark.parametrize(
+    ("kind", "agent"), [(OwnerKind.QUEUE, None), (OwnerKind.AGENT, "kim"), (OwnerKind.ASSISTANT, None)]
+)
+def test_asking_for_a_person_after_the_end_waits_for_one_again(kind: OwnerKind, agent: str | None) -> None:
+    state = fresh(status=Status.RESOLVED, owner_kind=kind, owner_agent_id=agent, owner_name=agent or "")
+    asked = applied(state, c.RequestHandoff(conversation="conv", customer="cust", at=NOW))
+    assert kinds(asked) == [EventKind.STATUS, EventKind.OWNER]
+    assert (state.status, state.owner_kind, state.owner_agent_id) == ("open", "queue", None)
+    assert state.waiting_since == NOW
+
+
+def test_a_question_left_over_when_an_agent_resolved_opens_no_turn() -> None:
+    state = fresh()
+    applied(state, says())
+    left = applied(state, says("and this?", client_id="m2", turn="t2"))
+    applied(state, finishes())
+    applied(state, c.Resolve(conversation="conv", workspace="ws", agent="kim", name="Kim", at=NOW))
+    command = c.OpenTurn(conversation="conv", turn="t3", process="p1", question=left.seq, at=NOW)
+    with pytest.raises(c.Refusal):
+        applied(state, command)
+    applied(state, c.Reopen(conversation="conv", workspace="ws", agent="kim", at=NOW))
+    assert applied(state, command).opened is not None
+
+
+def test_a_model_handoff_of_what_was_resolved_meanwhile_waits_in_the_queue() -> None:
+    state = fresh()
+    applied(state, says())
+    applied(state, c.Resolve(conversation="conv", workspace="ws", agent="kim", name="Kim", at=NOW))
+    handed = applied(state, finishes(handoff=c.Handoff(reason="model")))
+    assert kinds(handed) == [EventKind.MESSAGE, EventKind.STATUS, EventKind.OWNER]
+    assert (state.status, state.owner_kind, state.waiting_since) == ("open", "queue", NOW)
+
+
 def test_a_model_handoff_puts_the_conversation_into_the_queue() -> None:
     state = fresh()
     applied(state, says())
@@ -267,6 +300,8 @@ def test_any_history_numbers_without_holes_and_keeps_one_message_a_place(history
                     seen[event.message.client_id] = Stored("x", "conv", event.message.text, event.seq, at)
         assert state.fence >= before.fence
         assert bool(state.turn) == bool(state.turn_process)
+        assert state.waiting_since is None or state.status is Status.OPEN
+        assert state.waiting_since is not None or (state.status, state.owner_kind) != ("open", "queue")
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     places = [event.message.place for event in events if event.message is not None]
     assert len(places) == len(set(places))
