@@ -95,9 +95,13 @@ class ChatApp extends HTMLElement {
     on(this.#thread, "retry", (id) => this.#chat.retry(id));
     on(this.#thread, "discard", (id) => this.#chat.discard(id));
     on(this.#thread, "seen", () => this.#look());
+    on(this.#thread, "painted", ({ place, upto }) => this.#chat.painted(place, upto));
     on(this.#waiting, "contact", (email) => this.#chat.leaveContact(email));
     on(this.#earlier, "show", (id) => this.#showEarlier(id));
-    on(document, "visibilitychange", () => this.#wake());
+    on(document, "visibilitychange", () => {
+      if (document.hidden) this.#chat.hidden();
+      this.#wake();
+    });
     on(window, "online", () => this.#wake());
     on(window, "storage", () => this.#chat.follow());
     on(window, "offline", () => this.#wake());
@@ -244,6 +248,7 @@ class ChatApp extends HTMLElement {
   }
 
   #draw() {
+    if (document.hidden || !this.#open) this.#chat.hidden();
     const { line } = this.#chat;
     if (line.id !== this.#shownLine) this.#change(line.id);
     const rows = this.#rows(this.#reading.mark);

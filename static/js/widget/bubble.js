@@ -14,6 +14,7 @@ export class Bubble {
   #text = h("div", { class: "bubble" });
   #after = h("div", { class: "after" });
   #words;
+  #tell;
   #painter;
   #whole = true;
   /** Shows what the assistant does, until the first word is painted. */
@@ -21,10 +22,11 @@ export class Bubble {
   /** @type {BubbleRow} */
   #row;
 
-  /** @param {BubbleRow} row @param {Words} words */
-  constructor(row, words) {
+  /** @param {BubbleRow} row @param {Words} words @param {(place: number, upto: number) => void} tell  what is visible of another's text */
+  constructor(row, words, tell) {
     this.#row = row;
     this.#words = words;
+    this.#tell = tell;
     this.#painter = new Painter({
       paint: (text) => this.#paint(text),
       done: () => this.#settle(),
@@ -59,7 +61,7 @@ export class Bubble {
     const streams = row.live !== null || !this.#whole;
     if (!streams) {
       this.#working = false;
-      show(this.#text, row.text);
+      this.#show(row.text);
       return;
     }
     this.#whole = false;
@@ -80,7 +82,13 @@ export class Bubble {
     if (text === "") return;
     this.#working = false;
     this.element.classList.remove("working");
+    this.#show(text);
+  }
+
+  /** @param {string} text */
+  #show(text) {
     show(this.#text, text);
+    this.#tell(Number(this.#row.key.slice(1)), text.length);
   }
 
   /** Everything is shown: sources, times and states may stand below it. */

@@ -5,6 +5,7 @@ import { CatchUp } from "../wire/catchup.js";
 import { Connection } from "../wire/connection.js";
 import * as timeline from "../wire/timeline.js";
 import { Outbox, Requests } from "./outbox.js";
+import { Paints } from "./paints.js";
 
 /** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
 /** @typedef {import("../wire/frames.js").WelcomeFrame} WelcomeFrame */
@@ -40,6 +41,7 @@ export class Chat extends EventTarget {
   #catchUp;
   #locale;
   #requests = new Requests((frame) => this.#socket.send(frame));
+  #paints = new Paints((frame) => this.#socket.send(frame));
   #startsAnew = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #typingTimer;
@@ -74,6 +76,7 @@ export class Chat extends EventTarget {
   /** @param {string} text */
   say(text) {
     const letter = this.#letter({ id: crypto.randomUUID(), text, at: Date.now() });
+    this.#paints.submitted(letter.id);
     this.#set(timeline.compose(this.line, letter));
     this.#send(letter);
   }
@@ -97,6 +100,16 @@ export class Chat extends EventTarget {
   stop(painted) {
     const { live } = this.line;
     if (live) this.#socket.send({ type: "turn.stop", conversation: this.line.id, turn: live.turn, painted });
+  }
+
+  /** So much of the answer at this place can be seen. @param {number} place @param {number} upto  UTF-16 code units */
+  painted(place, upto) {
+    this.#paints.painted(this.line, place, upto);
+  }
+
+  /** The customer cannot see the conversation now. */
+  hidden() {
+    this.#paints.hidden();
   }
 
   askForHuman() {
@@ -190,6 +203,7 @@ export class Chat extends EventTarget {
 
   /** Forgets the conversation shown and says hello as whoever is here now. */
   #begin() {
+    this.#paints.stop();
     this.welcomed = false;
     this.customer = this.name = "";
     this.contact = false;
@@ -226,6 +240,7 @@ export class Chat extends EventTarget {
         if (frame.before !== null) this.loadingOlder = false;
         break;
       case "typing": this.#expectSilence(); break;
+      case "turn.started": this.#paints.started(frame); break;
       case "event": this.#hear(frame); break;
       default:
     }
@@ -242,6 +257,8 @@ export class Chat extends EventTarget {
     this.assistant = frame.assistant;
     this.contact = frame.contact;
     if (anew) this.line = timeline.empty(frame.conversation);
+    this.#paints.stop();
+    if (frame.live !== null) this.#paints.started(frame.live);
     this.line = timeline.reduce(this.line, frame);
     this.#sendUnsent(frame.conversation);
     this.#requests.deliver(frame.conversation);

@@ -1,6 +1,6 @@
 // @ts-check
 // The conversation as it scrolls: follows what grows only while the reader is at the bottom. Emits `older`,
-// `suggestion` (detail: text), `retry` and `discard` (detail: id), `seen`.
+// `suggestion` (detail: text), `retry` and `discard` (detail: id), `seen`, `painted` (detail: {place, upto}).
 
 import { icon } from "../wire/icons.js";
 import { Bubble, avatar, dots } from "./bubble.js";
@@ -93,7 +93,7 @@ export class ChatThread extends HTMLElement {
   /** @param {ThreadRow} row @param {Shown | undefined} was @returns {Shown} */
   #show(row, was) {
     if (row.type === "bubble") {
-      const bubble = was?.bubble ?? new Bubble(row, this.words);
+      const bubble = was?.bubble ?? new Bubble(row, this.words, (place, upto) => this.dispatchEvent(new CustomEvent("painted", { detail: { place, upto } })));
       if (was?.bubble && JSON.stringify(was.row) !== JSON.stringify(row)) bubble.update(row);
       return { element: bubble.element, row, bubble };
     }
