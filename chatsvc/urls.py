@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from apps.conversations.api import ConversationList, ConversationMessages, UnknownPath
 from apps.customers.api import WidgetConfig, WidgetSession
+from apps.insights.api import ConversationTurns, Latency
 from chatsvc import health
 
 api = [
@@ -16,6 +17,8 @@ api = [
     path("widget/config", WidgetConfig.as_view(), name="widget-config"),
     path("conversations/", ConversationList.as_view(), name="conversations"),
     path("conversations/<str:conversation>/messages/", ConversationMessages.as_view(), name="messages"),
+    path("conversations/<str:conversation>/turns/", ConversationTurns.as_view(), name="turns"),
+    path("insights/latency", Latency.as_view(), name="latency"),
     re_path(r"^.*$", UnknownPath.as_view()),
 ]
 

@@ -76,7 +76,9 @@ class ConversationList(generics.ListAPIView[Conversation]):
     pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[Conversation]:
-        rows = Conversation.objects.filter(workspace_id=_agent(self.request).workspace_id, last_seq__gt=0)
+        rows = Conversation.objects.filter(
+            workspace_id=asking_agent(self.request).workspace_id, last_seq__gt=0
+        )
         status = self.request.query_params.get("status")
         if status is not None:
             if status not in set(Status):
@@ -94,7 +96,7 @@ class ConversationMessages(generics.ListAPIView[Message]):
 
     def get_queryset(self) -> QuerySet[Message]:
         found = Conversation.objects.filter(
-            pk=self.kwargs["conversation"], workspace_id=_agent(self.request).workspace_id
+            pk=self.kwargs["conversation"], workspace_id=asking_agent(self.request).workspace_id
         )
         if not found.exists():
             raise NotFound("There is no such conversation.")
@@ -112,6 +114,7 @@ class UnknownPath(APIView):
         raise NotFound("There is nothing at this address.")
 
 
-def _agent(request: Any) -> AgentIdentity:
+def asking_agent(request: Any) -> AgentIdentity:
+    """Whom `IsAgent` has let in."""
     agent: AgentIdentity = request.agent
     return agent

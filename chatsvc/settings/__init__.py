@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "apps.rulebook",
     "apps.llm",
     "apps.turns",
+    "apps.insights",
     "apps.web",
 ]
 
@@ -143,6 +144,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 180,
 }
 CELERY_BEAT_SCHEDULE = {
+    "prune-turns": {"task": "apps.insights.tasks.prune_turns", "schedule": timedelta(hours=1)},
     "sweep-outbox": {"task": "apps.conversations.tasks.sweep_outbox", "schedule": timedelta(seconds=5)},
     "ingest-stale-articles": {
         "task": "apps.knowledge.tasks.ingest_stale",

@@ -155,6 +155,8 @@ def test_the_schema_names_every_path() -> None:
         "/api/v1/widget/config",
         "/api/v1/conversations/",
         "/api/v1/conversations/{conversation}/messages/",
+        "/api/v1/conversations/{conversation}/turns/",
+        "/api/v1/insights/latency",
     }
 
 
