@@ -56,6 +56,7 @@ _WAITING = re.compile(
 _WINDOW = re.compile(rf"{_WITHIN}|最晚|最迟|期限|截止|之前|以前|为止|期(?:是|有)?{_LONG}")
 _LASTING = listed("=warranty =valid =keep =expire =gold")
 _FEES = listed("=interest =member-fee =customs =shipping-fee =cost =money")
+_PAYS = listed("=pay 交 收 付")
 
 _SAID = {
     kind: listed(words)
@@ -85,6 +86,8 @@ def kind_of(text: str, asks: bool) -> tuple[Kind, str]:
 
 def settled(kind: Kind, text: str, found: Found) -> tuple[Kind, Found]:
     """The kind once the words are known, and the words that it does not say already."""
+    if kind is Kind.YES and "=return" in found and found & _FEES and not found & (_PAYS | {"=free"}):
+        found = found - {"=return"} | {"=refund"}  # 运费退吗: nobody pays, the fee comes back
     kind = _refined(kind, text, found)
     kept = _same_said_otherwise(kind, found)
     return kind, beyond(kept, _SAID.get(kind, frozenset()))
@@ -112,7 +115,7 @@ def _same_said_otherwise(kind: Kind, found: Found) -> Found:
     if kind is Kind.COST and "=shipping-fee" in found:
         found = found - {"=shipping-fee"} | {"=delivery"}
     if kind is Kind.YES and found & _FEES:
-        found -= {"=pay", "交", "收", "付"}
+        found -= _PAYS
     if kind is Kind.YES and "=pay" in found and any(not known(word) for word in found):
         found -= {"=use"}  # 用 PayPal 付款 is PayPal 付款
     return found
