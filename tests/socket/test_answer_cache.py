@@ -11,14 +11,17 @@ from django.db import transaction
 from redis import Redis
 
 from apps.accounts.models import Counter, Site, bump
+from apps.knowledge.embeddings import process_embedder
+from apps.knowledge.ingestion import ingest
+from apps.knowledge.models import Article
 from bench.answers.lists import near_misses
 from tests.fakes.shop.handle import Shop
-from tests.fakes.upstream.faults import Plan
+from tests.fakes.upstream.faults import Plan, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
 from tests.support.client import Frame
 from tests.support.processes import Deployment, Web, wait_for
-from tests.support.world import World
+from tests.support.world import World, act
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -118,6 +121,95 @@ async def test_an_edit_lets_the_model_answer_anew(
         assert len(answers) < 200, "the edit was never noticed"
         answers.append((await ask(world, web))["text"])
     assert (await ask(world, web, REPHRASED))["text"] == "You have ninety days."
+
+
+def edit_returns(world: World) -> None:
+    """What an editor's save and the worker do; from this process, which announces nothing."""
+    article = Article.objects.get(site=world.site, title="Returns and refunds")
+    article.body = article.body.replace("60 days", "90 days")
+    article.save()
+    assert ingest(article.pk, process_embedder())
+
+
+async def test_an_edited_article_is_answered_anew_by_every_process_within_a_second_without_any_announcement(
+    web_pair: tuple[Web, Web], deployment: Deployment, plain_upstream: Upstream
+) -> None:
+    world = await shop_with(plain_upstream)
+    await ask(world, web_pair[0])
+    await shared(deployment, world)
+    plain_upstream.always(Plan(script=Text("You have ninety days.")))
+    assert [(await ask(world, web))["text"] for web in web_pair] == [ANSWER] * 2
+    await asyncio.to_thread(edit_returns, world)
+    await asyncio.sleep(1.0)
+    # Both at once: neither is told by the other's answer.
+    anew = await asyncio.gather(*(ask(world, web) for web in web_pair))
+    assert [answer["text"] for answer in anew] == ["You have ninety days."] * 2
+
+
+async def test_an_answer_that_was_stopped_is_never_given_again(web: Web, plain_upstream: Upstream) -> None:
+    world = await shop_with(plain_upstream)
+    plain_upstream.always(Plan(script=Text(ANSWER * 40), tokens_per_s=50))
+    async with world.customer(web) as line:
+        await line.say(QUESTION)
+        turn = (await line.client.expect("turn.started"))["turn"]
+        await line.client.expect("delta")
+        stop = {"type": "turn.stop", "conversation": line.conversation, "turn": turn, "painted": 9}
+        await line.client.send(stop)
+        await line.client.expect("turn.ended", end="stopped")
+    plain_upstream.always(Plan(script=Text("Anew.")))
+    assert (await ask(world, web))["text"] == "Anew."
+
+
+async def test_an_answer_that_an_agent_cut_is_never_given_again_and_the_agent_is_not_talked_over(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await shop_with(plain_upstream)
+    kim = await asyncio.to_thread(world.agent, "Kim")
+    plain_upstream.always(Plan(script=Text(ANSWER * 40), tokens_per_s=50))
+    async with world.customer(web) as line, world.desk(web, kim) as desk:
+        await line.say(QUESTION)
+        await line.client.expect("delta")
+        await act(desk, "conversation.take", line.conversation)
+        await line.client.expect("turn.ended", end="taken_over")
+        plain_upstream.always(Plan(script=Text("Anew.")))
+        assert (await ask(world, web))["text"] == "Anew."
+        assert (await ask(world, web))["text"] == "Anew."
+        await line.say(QUESTION)
+        await act(desk, "message.send", line.conversation, text="Kim here.")
+        said = await line.client.expect(
+            "event", kind="message", where=lambda f: f["message"]["name"] == "Kim"
+        )
+        assert said["message"]["text"] == "Kim here."
+        assert len(line.client.received("turn.started")) == 1
+
+
+async def test_an_answer_of_a_model_that_failed_is_never_given_again(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await shop_with(plain_upstream)
+    plain_upstream.always(refusal(500, "server_error", times=100))
+    async with world.customer(web) as line:
+        await line.say(QUESTION)
+        builtin = await line.answer()
+        await line.client.expect("turn.ended")
+    plain_upstream.always(Plan(script=Text("Anew.")))
+    answers = [builtin["text"]]
+    while answers[-1] == builtin["text"]:
+        assert len(answers) < 50, "the model was never asked again"
+        answers.append((await ask(world, web))["text"])
+    assert answers[-1] == "Anew."
+
+
+async def test_an_answer_given_again_is_a_turn_like_any_other(web: Web, plain_upstream: Upstream) -> None:
+    world = await shop_with(plain_upstream)
+    await ask(world, web)
+    async with world.customer(web) as line:
+        await line.say(QUESTION)
+        started = await line.client.expect("turn.started")
+        answer = await line.answer()
+        await line.client.expect("turn.ended", end="finished")
+        assert line.shown(started["handle"]) == answer["text"] == ANSWER
+        assert answer["author"] == "assistant"
 
 
 async def test_a_known_customers_answers_are_neither_kept_nor_taken_from_others(
