@@ -41,6 +41,11 @@ def paraphrases(half: str = "") -> list[Group]:
     return [group for group in groups if not half or group.topic in topics(half)]
 
 
+def fresh() -> list[Group]:
+    """Other questions to the same articles, written when the verifier was done; nothing was changed after them."""
+    return [Group(row["locale"], row["topic"], row["means"], tuple(row["asked"])) for row in _rows("fresh")]
+
+
 def near_misses(half: str = "") -> list[NearMiss]:
     rows = [NearMiss(**row) for row in _rows("near_misses")]
     return [row for row in rows if not half or row.topic in topics(half)]
