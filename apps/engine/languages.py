@@ -22,8 +22,13 @@ def language_of(locale: str) -> Language:
     return Language.CHINESE if locale.lower().startswith(Language.CHINESE) else Language.ENGLISH
 
 
+def has_han(text: str) -> bool:
+    """Whether the text has a Chinese character."""
+    return _HAN.search(text) is not None
+
+
 def asked_in(question: str, locale: str) -> Language:
     """The language of a question: by its script, or by the page's locale where it has no words ("1042?")."""
-    if _HAN.search(question):
+    if has_han(question):
         return Language.CHINESE
     return Language.ENGLISH if _LETTERS.search(question) else language_of(locale)
