@@ -74,7 +74,7 @@ class ProcessOwner:
             knowledge=knowledge,
             facts=FactSources(redis),
             line=Line(),
-            contexts=Contexts(),
+            contexts=Contexts(self.spawn),
             answers=Answers(redis, self.spawn, sites=sites, rules=rules, knowledge=knowledge),
             ledger=Ledger(switchboard),
         )
@@ -132,6 +132,7 @@ class ProcessOwner:
         await office.runtime.line.close()
         await office.runtime.facts.close()
         office.preloader.close()
+        office.runtime.contexts.close()
         self._stop.set()
         if self._holder is not None:
             await asyncio.wait([self._holder], timeout=CANCEL_FOR_S)

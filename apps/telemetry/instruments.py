@@ -86,4 +86,15 @@ answer_cache_kept = Counter("chatsvc_answer_cache_kept_total", "Answers kept by 
 answer_cache_bytes = Gauge("chatsvc_answer_cache_bytes", "Memory of the answers held, estimated")
 
 contexts = Counter("chatsvc_contexts_total", "Contexts at turn start: resident, or read anew", ["found"])
+context_digests = Counter(
+    "chatsvc_context_digests_total",
+    "Contexts above the high mark: shortened, or changed meanwhile",
+    ["outcome"],
+)
+context_digest_seconds = Histogram(
+    "chatsvc_context_digest_seconds", "Shortening a context, off the reply path", buckets=_SECONDS
+)
+context_digest_tokens = Counter(
+    "chatsvc_context_digest_tokens_total", "Tokens of contexts before and after they were shortened", ["side"]
+)
 context_bytes = Gauge("chatsvc_context_bytes", "Memory of the resident contexts, estimated")

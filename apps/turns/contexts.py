@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from apps.conversations import selectors
 from apps.conversations.commands import Appended
-from apps.engine.context import Context
+from apps.engine.context import Context, Marks
+from apps.engine.digest.lines import utf8_size
 from apps.engine.types import Speaker
 from apps.stores.database import in_database
 from apps.telemetry import instruments
+from apps.turns.spawn import Spawn
 from apps.wire.protocol import Event, MessageState
 
 LIFETIME_S = 600.0
 # A conversation of 200 turns takes about 150 KB here.
 CAPACITY_BYTES = 64 * 1024 * 1024
-# Above the high mark the oldest messages go, down to the low one: one cold prefix an epoch, not one a turn.
-HIGH_WATER_TOKENS = 12_000
-LOW_WATER_TOKENS = 6_000
+# So far above the high mark that not even one prompt may be so long: a conversation read anew waits for its digest.
+PROMPT_MARKS = 2
 
 
 @dataclass(slots=True)
@@ -29,11 +32,18 @@ class _Resident:
 
 
 class Contexts:
-    """Bounded by bytes; what is pushed out is read back from the database by the next turn."""
+    """Bounded by bytes; what is pushed out is read back from the database by the next turn.
 
-    def __init__(self) -> None:
+    A context above the high mark is shortened after the turn, in a thread, while the old one still serves.
+    """
+
+    def __init__(self, spawn: Spawn, marks: Marks | None = None) -> None:
+        self._spawn = spawn
+        self._marks = marks or Marks()
         self._resident: dict[str, _Resident] = {}
         self._bytes = 0
+        self._shortening: set[str] = set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="digest")
 
     async def of(self, conversation: str, upto: int) -> Context:
         """The conversation's context with every event up to `upto`. No query while this process made them all."""
@@ -48,7 +58,10 @@ class Contexts:
         for utterance in utterances:
             _put(context, utterance.place, utterance.speaker, utterance.text)
         context.seq = max(context.seq, newest)
+        if context.tokens > PROMPT_MARKS * self._marks.high_tokens:
+            await self._shorten(context)
         self._keep(conversation, context)
+        self._watch(conversation, context)
         return context
 
     def committed(self, appended: Appended) -> None:
@@ -59,15 +72,47 @@ class Contexts:
         for event in appended.events:
             _apply(found.context, event)
         self._keep(appended.standing.conversation, found.context)
+        self._watch(appended.standing.conversation, found.context)
+
+    def close(self) -> None:
+        """Drops the digests that have not begun."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _keep(self, conversation: str, context: Context) -> None:
-        context.shrink(HIGH_WATER_TOKENS, LOW_WATER_TOKENS)
         self._drop(conversation)
-        size = 200 + sum(2 * len(said.message.content) + 300 for said in context.said)
+        size = 200 + 2 * utf8_size(context.earlier) + sum(2 * len(said.text) + 300 for said in context.said)
         self._resident[conversation] = _Resident(context, time.monotonic(), size)
         self._bytes += size
         if self._bytes > CAPACITY_BYTES:
             self._evict(but=conversation)
+
+    def _watch(self, conversation: str, context: Context) -> None:
+        """Has a context that has grown above the high mark shortened, beside everything else."""
+        if context.tokens > self._marks.high_tokens and conversation not in self._shortening:
+            self._shortening.add(conversation)
+            self._spawn(self._shorten_beside(conversation, context), "digest")
+
+    async def _shorten_beside(self, conversation: str, context: Context) -> None:
+        try:
+            await self._shorten(context)
+        finally:
+            self._shortening.discard(conversation)
+        found = self._resident.get(conversation)
+        if found is not None and found.context is context:
+            self._keep(conversation, context)
+
+    async def _shorten(self, context: Context) -> None:
+        outgrown = context.outgrown(self._marks)
+        if outgrown is None:
+            return
+        started, before = time.perf_counter(), context.tokens
+        kept = await asyncio.get_running_loop().run_in_executor(self._thread, outgrown.shortened)
+        done = context.shorten(outgrown, kept)
+        instruments.context_digests.labels("shortened" if done else "overtaken").inc()
+        instruments.context_digest_seconds.observe(time.perf_counter() - started)
+        if done:
+            instruments.context_digest_tokens.labels("before").inc(before)
+            instruments.context_digest_tokens.labels("after").inc(context.tokens)
 
     def _evict(self, but: str) -> None:
         """Lets go first what is small, cheap to rebuild and long unused: size x cost to rebuild / age."""

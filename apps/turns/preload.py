@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 
 from apps.stores.redis import Unreachable
 from apps.telemetry import instruments
-from apps.turns.runtime import Spawn
+from apps.turns.spawn import Spawn
 from apps.turns.tasks import preload
 
 logger = logging.getLogger(__name__)

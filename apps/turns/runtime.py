@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
 
 from redis.asyncio import Redis
 
@@ -20,10 +17,8 @@ from apps.turns.answers import Answers
 from apps.turns.buffer import StreamBuffer
 from apps.turns.contexts import Contexts
 from apps.turns.ledger import Ledger
+from apps.turns.spawn import Spawn
 from apps.turns.switchboard import Switchboard
-
-# Starts a task in the owner's group. An exception in it is logged and ends nothing else.
-Spawn = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.context import Context
+from apps.engine.context import Context, Marks
+from apps.engine.digest.lines import utf8_size
 from apps.engine.prompt import facts_message, policy_message
+from apps.engine.tokens import tokens_of_bytes
 from apps.engine.types import Assistant, ChatMessage, Facts, FactsState, Order, Passage, Profile, Speaker
 
 POLICY = policy_message(Assistant("Lumen", "Lantern", ""))
@@ -85,18 +87,95 @@ def test_a_removed_message_starts_a_new_generation_only_if_the_model_had_it() ->
     assert "4111" not in str(contents(asked(context)))
 
 
-def test_shrinking_keeps_the_newest_and_counts_the_turns_that_went() -> None:
+TIGHT = Marks(high_tokens=1_000, low_tokens=400, window_turns=3)
+
+
+def long_conversation(turns: int = 60) -> Context:
     context = Context()
-    for place in range(1, 101):
+    for turn in range(turns):
         context.add(
-            place, Speaker.CUSTOMER if place % 2 else Speaker.ASSISTANT, f"message number {place} " * 5
+            2 * turn + 1, Speaker.CUSTOMER, f"Hello, could you please tell me about order {1000 + turn}?"
         )
-    asked(context)
-    context.shrink(high=1_000, low=500)
-    assert context.tokens <= 500
-    assert context.said[-1].place == 100
-    assert context.customer_turns() == 50
+        context.add(
+            2 * turn + 2, Speaker.ASSISTANT, f"Of course, it would be {turn}.50 euro, thank you for asking."
+        )
+    return context
+
+
+def shortened(context: Context, marks: Marks = TIGHT) -> bool:
+    outgrown = context.outgrown(marks)
+    return outgrown is not None and context.shorten(outgrown, outgrown.shortened())
+
+
+def test_below_the_high_mark_nothing_moves() -> None:
+    context = long_conversation(turns=20)
+    assert context.tokens <= TIGHT.high_tokens
+    assert context.outgrown(TIGHT) is None
+
+
+def test_above_it_the_newest_turns_stay_and_of_the_others_their_facts_in_a_new_generation() -> None:
+    context = long_conversation()
+    before = asked(context)
+    assert shortened(context)
+    after = asked(context)
+    assert context.tokens <= TIGHT.low_tokens
     assert context.generation == 2
+    assert context.customer_turns() == 60
+    assert contents(after)[-6:] == contents(before)[-6:]
+    earlier = contents(after)[2]
+    assert contents(after)[3] == contents(before)[-6]
+    assert earlier.startswith("<earlier>\nC:order 1000\nA:0.50 euro\nC:1001\n")
+    assert earlier.endswith("\nC:1056\nA:56.50\n</earlier>")
+
+
+def test_a_digest_is_shortened_again_with_what_came_after_it() -> None:
+    context = long_conversation()
+    assert shortened(context)
+    for turn in range(60, 110):
+        context.add(
+            2 * turn + 1, Speaker.CUSTOMER, f"Hello, could you please tell me about order {1000 + turn}?"
+        )
+        context.add(2 * turn + 2, Speaker.ASSISTANT, f"Of course, it would be {turn}.50 euro, thank you.")
+    assert shortened(context)
+    assert context.tokens <= TIGHT.low_tokens
+    assert context.customer_turns() == 110
+    assert [line.place for line in context.earlier] == sorted({line.place for line in context.earlier})
+
+
+def test_a_change_meanwhile_leaves_the_context_as_it_is() -> None:
+    context = long_conversation()
+    outgrown = context.outgrown(TIGHT)
+    assert outgrown is not None
+    context.remove(3)
+    before = contents(asked(context))
+    assert not context.shorten(outgrown, outgrown.shortened())
+    assert contents(asked(context)) == before
+
+
+def test_messages_that_came_meanwhile_stay_behind_the_digest() -> None:
+    context = long_conversation()
+    outgrown = context.outgrown(TIGHT)
+    assert outgrown is not None
+    context.add(1_000, Speaker.CUSTOMER, "One more?")
+    assert context.shorten(outgrown, outgrown.shortened())
+    assert contents(asked(context))[-1] == "One more?"
+
+
+def test_a_removed_message_leaves_the_digest_too() -> None:
+    context = long_conversation()
+    assert shortened(context)
+    assert "1007" in contents(asked(context))[2]
+    context.remove(15)
+    assert "1007" not in contents(asked(context))[2]
+    assert context.generation == 2
+
+
+def test_a_digested_message_does_not_come_back() -> None:
+    context = long_conversation()
+    assert shortened(context)
+    before = asked(context)
+    context.add(15, Speaker.CUSTOMER, "order 1007")
+    assert asked(context) == before
 
 
 def test_a_prompt_of_turn_two_hundred_encodes_only_what_is_new() -> None:
@@ -118,7 +197,7 @@ _steps: st.SearchStrategy[Any] = st.one_of(
         st.sampled_from(["shipped", "delivered"]),
     ),
     st.tuples(st.just("remove"), st.integers(1, 40)),
-    st.tuples(st.just("shrink"), st.integers(10, 200)),
+    st.tuples(st.just("shorten"), st.integers(10, 200)),
 )
 
 
@@ -135,8 +214,8 @@ def test_inside_a_generation_every_prompt_extends_the_one_before(steps: list[Any
                 context.add(place - 1, Speaker.ASSISTANT, text)
             case ("remove", which):
                 context.remove(which)
-            case ("shrink", low):
-                context.shrink(low * 2, low)
+            case ("shorten", low):
+                shortened(context, Marks(high_tokens=low * 2, low_tokens=low, window_turns=4))
             case ("ask", article, status):
                 prompt = asked(context, mia(status), article)
                 given_bytes = _stable_part(context, prompt)
@@ -144,15 +223,18 @@ def test_inside_a_generation_every_prompt_extends_the_one_before(steps: list[Any
                 if generation == context.generation:
                     assert given_bytes.startswith(before)
                 kept = (context.generation, given_bytes)
-    assert context.tokens == sum(said.message.tokens for said in context.said)
+    assert context.tokens == sum(said.message.tokens for said in context.said) + tokens_of_bytes(
+        utf8_size(context.earlier)
+    )
     assert [said.place for said in context.said] == sorted({said.place for said in context.said})
 
 
 def _stable_part(context: Context, prompt: tuple[ChatMessage, ...]) -> bytes:
     """The bytes a cache can keep: policy, facts and the history, without what is this turn's alone."""
     history = [said.message for said in context.said]
-    assert list(prompt[:2]) == list(context.head)
-    return b",".join(message.json for message in (*context.head, *history))
+    head = context.stable_head()
+    assert prompt[: len(head)] == head
+    return b",".join(message.json for message in (*head, *history))
 
 
 def test_a_visitors_prompt_holds_no_fact() -> None:

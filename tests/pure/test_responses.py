@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.engine.context import Context
+from apps.engine.context import Context, Marks
 from apps.engine.events import Done, HandoffCall
 from apps.engine.types import ChatMessage, Facts, FactsState, ModelRequest, Passage, Speaker, Usage
 from apps.llm.errors import (
@@ -164,7 +164,7 @@ def test_an_undisturbed_conversation_is_continued_from_its_second_turn_on(
         assert it.turn(it.prompt("p", "f", article), answer) == (number > 0)
 
 
-CHANGES = st.sampled_from(["nothing"] * 4 + ["policy", "facts", "agent", "removed", "shrunk", "stopped"])
+CHANGES = st.sampled_from(["nothing"] * 4 + ["policy", "facts", "agent", "removed", "shortened", "stopped"])
 
 
 @given(
@@ -184,8 +184,8 @@ def test_whatever_happens_the_model_has_read_the_prompt_and_only_superseded_arti
             it.add(Speaker.AGENT, answer)
         if change == "removed" and it.context.said:
             it.context.remove(it.context.said[0].place)
-        if change == "shrunk":
-            it.context.shrink(1, 0)
+        if change == "shortened" and (outgrown := it.context.outgrown(Marks(high_tokens=0, low_tokens=20))):
+            it.context.shorten(outgrown, outgrown.shortened())
         if change == "stopped":
             it.chain = None
         it.add(Speaker.CUSTOMER, question)
