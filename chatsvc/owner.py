@@ -23,7 +23,9 @@ from apps.turns.buffer import StreamBuffer
 from apps.turns.care import Care
 from apps.turns.contexts import Contexts
 from apps.turns.feed import Feed
+from apps.turns.foresight import Foresight
 from apps.turns.job import Limits
+from apps.turns.learned import LearnedResident
 from apps.turns.ledger import Ledger
 from apps.turns.office import Office
 from apps.turns.preload import Preloader
@@ -78,9 +80,13 @@ class ProcessOwner:
             answers=Answers(redis, self.spawn, sites=sites, rules=rules, knowledge=knowledge),
             ledger=Ledger(switchboard),
         )
-        residents = Residents((runtime.sites, runtime.line), (runtime.rules,), (runtime.knowledge,))
+        learned = LearnedResident()
+        residents = Residents(
+            (runtime.sites, runtime.line), (runtime.rules,), (runtime.knowledge,), (learned,)
+        )
         feed = Feed(switchboard, runtime.presence, runtime.sites)
-        supervisor = Supervisor(runtime, feed, residents, self._limits)
+        foresight = Foresight(learned, runtime.facts, self.spawn)
+        supervisor = Supervisor(runtime, feed, residents, foresight, self._limits)
         self.office = Office(
             runtime=runtime,
             supervisor=supervisor,

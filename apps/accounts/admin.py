@@ -78,6 +78,7 @@ class SiteAdmin(ScopedAdmin):
                     "instructions",
                     "answer_cache",
                     "daily_spend_cap",
+                    "prefetch",
                 )
             },
         ),

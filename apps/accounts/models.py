@@ -18,7 +18,7 @@ from apps.stores.sealed import SealedText
 WEEKDAYS = 7
 
 # A site's version counters: what of it was edited.
-Counter: TypeAlias = Literal["settings_version", "rules_version", "knowledge_version"]
+Counter: TypeAlias = Literal["settings_version", "rules_version", "knowledge_version", "learned_version"]
 
 
 def validate_hours(value: object) -> None:
@@ -140,13 +140,23 @@ class Site(models.Model):
             "In the currency of the endpoints' prices. Once reached, the builtin assistant answers until midnight UTC."
         ),
     )
+    prefetch = models.BooleanField(
+        _("prepares for the next question"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Fetches a known customer's orders again while they read an answer, when earlier conversations say that "
+            "the next question will need them."
+        ),
+    )
     identity_secret = SealedText(
         default=new_secret, editable=False, help_text=_("Signs the tokens of known customers (HS256).")
     )
-    # Bumped by every edit that residents must load: site settings, rules, knowledge, endpoints.
+    # Bumped by every change that residents must load: site settings, endpoints, rules, knowledge, what was learned.
     settings_version = models.PositiveBigIntegerField(default=1, editable=False)
     rules_version = models.PositiveBigIntegerField(default=1, editable=False)
     knowledge_version = models.PositiveBigIntegerField(default=1, editable=False)
+    learned_version = models.PositiveBigIntegerField(default=1, db_default=1, editable=False)
 
     class Meta:
         verbose_name = _("site")

@@ -20,6 +20,7 @@ class SiteSettings:
     instructions: str
     answer_cache: str
     capped: bool
+    prefetch: bool
     hours: tuple[str, ...]
     timezone: str
     teams: tuple[tuple[str, int], ...]  # (name, id)
@@ -45,6 +46,7 @@ class SiteResident(Resident[SiteSettings]):
             instructions=site.instructions,
             answer_cache=site.answer_cache,
             capped=site.daily_spend_cap is not None,
+            prefetch=site.prefetch,
             hours=tuple(site.workspace.hours),
             timezone=site.workspace.timezone,
             teams=tuple(teams),

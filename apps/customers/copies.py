@@ -27,6 +27,11 @@ async def write(redis: Redis, customer_id: str, data: ShopData) -> None:
     await redis.set(_key(customer_id), _encoder.encode(data), ex=LIFETIME_S)
 
 
+async def lives_s(redis: Redis, customer_id: str) -> float:
+    """How long the copy is still good; 0 when there is none. Raises redis' errors."""
+    return max(0.0, float(await redis.pttl(_key(customer_id))) / 1000)
+
+
 def write_sync(redis: SyncRedis, customer_id: str, data: ShopData) -> None:
     """The same for the worker."""
     redis.set(_key(customer_id), _encoder.encode(data), ex=LIFETIME_S)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, Protocol
 
 from django.db import DatabaseError
@@ -43,6 +44,15 @@ class Asker(Protocol):
     def verified(self) -> bool: ...
 
 
+class Refreshed(StrEnum):
+    """What became of a copy that should be renewed ahead of its use."""
+
+    FRESH = "fresh"  # it lives long enough
+    FETCHED = "fetched"
+    NOTHING = "nothing"  # a visitor, or nothing to fetch from
+    FAILED = "failed"  # the shop or Redis did not answer
+
+
 class FactSources:
     """Owned by the web process: one HTTP client for all shops, beside the process's Redis client."""
 
@@ -72,6 +82,27 @@ class FactSources:
         if copied is not None:
             return _known(copied, FactsState.WARM)
         return await self._fetched(asker.customer_id, ends) if needed else UNAVAILABLE
+
+    async def refresh(self, asker: Asker, outlives_s: float, deadline_s: float = FACTS_FETCH_S) -> Refreshed:
+        """Renews the copy unless it lives for `outlives_s` more. Never raises; nothing is looked at for visitors."""
+        if not asker.verified:
+            return Refreshed.NOTHING
+        ends = time.monotonic() + deadline_s
+        try:
+            async with asyncio.timeout(COPY_DEADLINE_S):
+                lives_s = await copies.lives_s(self._redis, asker.customer_id)
+        except Unreachable:
+            redis_failures.labels("facts_read").inc()
+            return Refreshed.FAILED  # there is nowhere to keep a copy
+        if lives_s >= min(outlives_s, copies.LIFETIME_S - 1):
+            return Refreshed.FRESH
+        match (await self._fetched(asker.customer_id, ends)).state:
+            case FactsState.COLD:
+                return Refreshed.FETCHED
+            case FactsState.NONE:
+                return Refreshed.NOTHING
+            case _:
+                return Refreshed.FAILED
 
     async def _copy(self, customer_id: str, deadline_s: float) -> ShopData | None:
         try:

@@ -85,6 +85,20 @@ answer_cache_saved_seconds = Counter(
 answer_cache_kept = Counter("chatsvc_answer_cache_kept_total", "Answers kept by this process")
 answer_cache_bytes = Gauge("chatsvc_answer_cache_bytes", "Memory of the answers held, estimated")
 
+predictions = Counter(
+    "chatsvc_predictions_total",
+    "Needs that a next question was expected to have, by whether it had",
+    ["outcome"],
+)
+prefetches = Counter(
+    "chatsvc_prefetches_total", "What came of an expected need: fetched, fresh, busy, capped …", ["outcome"]
+)
+prefetched = Counter(
+    "chatsvc_prefetched_total",
+    "Facts fetched ahead, by whether the next question used or wasted them",
+    ["end"],
+)
+
 contexts = Counter("chatsvc_contexts_total", "Contexts at turn start: resident, or read anew", ["found"])
 context_digests = Counter(
     "chatsvc_context_digests_total",

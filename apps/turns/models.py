@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.models import Site
 from apps.conversations.models import Conversation
 from apps.telemetry.waterfall import Bar, paint_bar
 
@@ -51,6 +52,20 @@ class Turn(models.Model):
         bars = [Bar(name, start_ms, ms) for name, start_ms, ms in self.stages]
         paint = paint_bar(self.first_frame_ms, self.painted_ms)
         return [paint if bar.name == "painted" else bar for bar in bars]
+
+
+class LearnedRequests(models.Model):
+    """A site's predictor of the next request, as the worker last learned it. Sites that moved raise their version."""
+
+    site = models.OneToOneField(Site, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    predictor = models.BinaryField()  # zlib of `Predictor.dump`
+    pause_s = models.FloatField()
+    conversations = models.PositiveIntegerField()
+    newest_at = models.DateTimeField()
+    learned_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.site_id} from {self.conversations}"
 
 
 class ProcessLease(models.Model):

@@ -1,4 +1,4 @@
-"""Keeps what is resident in this process current: site settings, rules, knowledge, endpoints.
+"""Keeps what is resident in this process current: site settings, endpoints, rules, knowledge, what was learned.
 
 An announcement hurries a refresh; a poll of the version counters finds what an announcement lost.
 """
@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 0.5
 
-Versions = dict[str, tuple[int, int, int]]  # site → settings, rules, knowledge
+Counters = tuple[int, int, int, int]  # settings, rules, knowledge, learned
+Versions = dict[str, Counters]  # by site
 
 
 class Resident(Protocol):
@@ -30,12 +31,16 @@ class Resident(Protocol):
 
 
 class Residents:
-    """`settings`, `rules` and `knowledge` name what each version counter loads."""
+    """`settings`, `rules`, `knowledge` and `learned` name what each version counter loads."""
 
     def __init__(
-        self, settings: tuple[Resident, ...], rules: tuple[Resident, ...], knowledge: tuple[Resident, ...]
+        self,
+        settings: tuple[Resident, ...],
+        rules: tuple[Resident, ...],
+        knowledge: tuple[Resident, ...],
+        learned: tuple[Resident, ...],
     ) -> None:
-        self._by_counter = (settings, rules, knowledge)
+        self._by_counter = (settings, rules, knowledge, learned)
         self._known: Versions = {}
         self._hurry = asyncio.Event()
 
@@ -73,7 +78,7 @@ class Residents:
             except DatabaseError:
                 logger.exception("the versions of the residents could not be read")
 
-    async def _refresh(self, site: str, counters: tuple[int, int, int]) -> None:
+    async def _refresh(self, site: str, counters: Counters) -> None:
         for group, version in zip(self._by_counter, counters, strict=True):
             for resident in group:
                 if resident.loaded_version(site) < version:
@@ -86,7 +91,7 @@ class Residents:
     def _stale(self, versions: Versions) -> Versions:
         """Sites with something that failed to load: forgetting their counters makes the next poll try again."""
         return {
-            site: (0, 0, 0)
+            site: (0, 0, 0, 0)
             for site, counters in versions.items()
             if any(
                 resident.loaded_version(site) < version
@@ -97,5 +102,7 @@ class Residents:
 
 
 def _versions() -> Versions:
-    rows = Site.objects.values_list("id", "settings_version", "rules_version", "knowledge_version")
-    return {site: (settings, rules, knowledge) for site, settings, rules, knowledge in rows}
+    rows = Site.objects.values_list(
+        "id", "settings_version", "rules_version", "knowledge_version", "learned_version"
+    )
+    return {site: (settings, rules, knowledge, learned) for site, settings, rules, knowledge, learned in rows}

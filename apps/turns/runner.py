@@ -50,6 +50,7 @@ class Runner:
         self._cut_next: TurnEnd | None = None  # came between two parts
         self._painted: int | None = None
         self._closing = False
+        self.answered = False  # whether the turn has ended as it should
         self.left_live = True  # whether the turn is not yet ended in the database
         self._stage_ends = 0.0  # monotonic
         self._begin_stage(limits.part_s)
@@ -257,6 +258,7 @@ class Runner:
         if end is TurnEnd.FINISHED and self._answers is not None and self._finished is not None:
             first_token_s = self.job.waterfall.bar("first_token").ms / 1000
             self._answers.finished(self._finished, self._fanout.sent_text, first_token_s)
+        self.answered = end is TurnEnd.FINISHED
         await self._runtime.buffer.end(self.job.conversation, self.opened.fence)
         self._record(end)
 

@@ -21,6 +21,7 @@ from apps.telemetry.waterfall import Waterfall
 from apps.turns.announcements import Announcement, OwnerMoved, PaintReported, ResidentsMoved, StopPressed
 from apps.turns.buffer import Buffered
 from apps.turns.feed import Feed
+from apps.turns.foresight import Answered, Foresight
 from apps.turns.job import Job, Limits, Said, job_for
 from apps.turns.questions import Question, open_question
 from apps.turns.residents import Residents
@@ -38,10 +39,13 @@ ABANDON_S = 2.0
 class Supervisor:
     """Holds the runners. What it does for a conversation is decided by the writer, never by what it remembers."""
 
-    def __init__(self, runtime: Runtime, feed: Feed, residents: Residents, limits: Limits) -> None:
+    def __init__(
+        self, runtime: Runtime, feed: Feed, residents: Residents, foresight: Foresight, limits: Limits
+    ) -> None:
         self._runtime = runtime
         self._feed = feed
         self._residents = residents
+        self._foresight = foresight
         self._runners: dict[str, Runner] = {}
         self._running: dict[asyncio.Task[None], Runner] = {}
         self._limits = limits
@@ -214,6 +218,8 @@ class Supervisor:
         finally:
             runner.job.retrieval.cancel()
             self._forget(runner)
+        if runner.answered and runner.job.site.prefetch:
+            self._foresight.answered(_answered(runner.job))
         if conversation not in self._runners:
             await self.answer_pending(conversation)
 
@@ -300,3 +306,13 @@ class Supervisor:
         until = time.monotonic() + seconds
         while self._running and (left_s := until - time.monotonic()) > 0:
             await asyncio.wait(set(self._running), timeout=left_s)
+
+
+def _answered(job: Job) -> Answered:
+    return Answered(
+        site=job.site.id,
+        conversation=job.conversation,
+        asker=job.asker,
+        question=job.question,
+        processing_s=job.waterfall.elapsed_ms() / 1000,
+    )

@@ -13,6 +13,7 @@ from apps.customers.preload import fetch_into_redis
 from apps.customers.shop import ShopError
 from apps.rulebook.resident import validate_bundle
 from apps.stores.redis import Unreachable
+from apps.turns import learned
 from apps.turns.announcements import PROCESSES, ResidentsMoved, to_message
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,21 @@ def preload(self: Any, conversation: str, customer: str, site: str) -> None:
     except (ShopError, *Unreachable) as error:
         raise self.retry(exc=error, countdown=1 + self.request.retries) from error
     logger.info("preloaded conversation %s: %s", conversation, "facts" if fetched else "nothing to fetch")
+
+
+@shared_task(expires=600)
+def learn_requests() -> None:
+    """Enqueues the learning of each site that prepares for the next question."""
+    for site in learned.sites_that_prefetch():
+        learn_site.delay(site)
+
+
+@shared_task(soft_time_limit=110, time_limit=120, expires=600)
+def learn_site(site: str) -> None:
+    """Learns anew what the site's customers ask next, and tells the web processes. Repeatable."""
+    if learned.learn(site):
+        logger.info("site %s has learned what customers ask next", site)
+        announce_residents()
 
 
 def announce_residents() -> None:

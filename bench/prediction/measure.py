@@ -109,9 +109,10 @@ def replayed(predictor: Predictor, tried: Iterable[Dialogue]) -> Replay:
     record, messages, prepared, useful = Record(), 0, 0, 0
     for dialogue in tried:
         for history, request in steps(dialogue):
-            chosen = record.chosen(predictor.predict(history, TOP))
+            likely = {guess.request: guess.probability for guess in predictor.predict(history, TOP)}
+            chosen = record.chosen(likely)
             prepared += len(chosen)
-            useful += record.settle(chosen, request)
+            useful += record.settle(chosen, {request})
             messages += 1
     return Replay(messages, prepared, useful)
 

@@ -151,6 +151,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": timedelta(seconds=10),
         "options": {"expires": 10},
     },
+    "learn-requests": {"task": "apps.turns.tasks.learn_requests", "schedule": timedelta(hours=1)},
 }
 
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if ENVIRONMENT.mail_host else 'filebased'}.EmailBackend"

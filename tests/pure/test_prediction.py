@@ -8,9 +8,9 @@ import random
 import pytest
 
 from apps.engine.dialogue import MAX_DETAILS, MAX_TOPICS, History, Move, steps
-from apps.engine.prediction import MAX_REQUESTS, Prediction, Predictor, UnknownVersion
+from apps.engine.prediction import MAX_REQUESTS, Predictor, UnknownVersion
 from apps.engine.prediction_views import name
-from apps.engine.preparing import MAX_PREPARED, Record, may_start
+from apps.engine.preparing import Record, may_start
 
 KINDS = ("ask", "tell", "thank")
 TOPICS = ("order", "return", "shipping", "warranty")
@@ -171,17 +171,17 @@ def test_preparing_may_start_only_when_the_customer_is_expected_to_be_quiet_for_
 
 
 def test_only_a_few_likely_predictions_are_acted_on() -> None:
-    likely = [Prediction((("ask", topic),), 0.3) for topic in TOPICS]
-    assert len(Record().chosen(likely)) == MAX_PREPARED
-    assert Record().chosen([Prediction((("ask", "order"),), 0.15)]) == ()
+    chances = {topic: 0.3 + number / 10 for number, topic in enumerate(TOPICS)}
+    assert Record().chosen(chances) == {"warranty": 0.6, "shipping": 0.5}
+    assert Record().chosen({"order": 0.15}) == {}
 
 
 def test_predictions_that_keep_failing_are_no_longer_acted_on_until_they_come_true_again() -> None:
-    record = Record()
-    often = Prediction((("ask", "order"),), 0.6)
+    record, promised = Record(), {"order": 0.6}
+    assert record.chosen(promised) == promised
     for _ in range(50):
-        assert record.settle([often], came=(("ask", "return"),)) == 0
-    assert record.chosen([often]) == ()
+        assert record.settle(promised, {"return"}) == 0
+    assert record.chosen(promised) == {}
     for _ in range(50):
-        assert record.settle([often], came=often.request) == 1
-    assert record.chosen([often]) == (often,)
+        assert record.settle(promised, {"order"}) == 1
+    assert record.chosen(promised) == promised
