@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_SECURE = {"http": "https", "ws": "wss"}
+_SECURE = {"http": "https", "websocket": "wss"}
 
 
 def behind_tls_proxy(application: Any) -> Any:
@@ -23,7 +23,7 @@ def _as_the_proxy_saw(scope: dict[str, Any]) -> dict[str, Any]:
     forwarded = {name: value.decode("latin-1") for name, value in scope["headers"]}
     seen = dict(scope)
     if forwarded.get(b"x-forwarded-proto", "").rpartition(",")[2].strip() in ("https", "wss"):
-        seen["scheme"] = _SECURE.get(scope["scheme"], scope["scheme"])
+        seen["scheme"] = _SECURE[scope["type"]]  # daphne names no scheme of a socket, as ASGI allows
     address = forwarded.get(b"x-forwarded-for", "").rpartition(",")[2].strip()
     if address:
         seen["client"] = [address, 0]
