@@ -31,6 +31,10 @@ class Breaker:
             self._rests_until = now + TRIAL_S
         return True
 
+    def rests(self, now: float) -> bool:
+        """Whether no request may be sent now. Asking changes nothing."""
+        return now < self._rests_until
+
     def succeeded(self) -> None:
         """The endpoint has spoken: all is forgotten."""
         self._failures = 0

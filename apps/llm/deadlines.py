@@ -18,3 +18,5 @@ class Deadlines:
     # Behind the finish reason only the usage is missing: not worth keeping a finished answer for.
     usage_s: float = 1.0
     close_s: float = 1.0
+    # A WebSocket's hour, as OpenAI documents it; it is renewed before. A dialect may know a shorter one.
+    socket_life_s: float = 3_600.0

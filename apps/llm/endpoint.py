@@ -16,6 +16,7 @@ from apps.llm.http_line import HttpLine
 from apps.llm.providers.chat_completions import ChatCompletions
 from apps.llm.providers.provider import Provider
 from apps.llm.providers.responses_http import ResponsesHttp
+from apps.llm.providers.responses_ws import ResponsesWs
 from apps.llm.spec import Api, EndpointSpec
 from apps.telemetry import instruments
 
@@ -29,6 +30,7 @@ PAUSE_AFTER_FAILURE_S = 10.0
 _PROVIDERS: dict[Api, Callable[[EndpointSpec, HttpLine, Deadlines], Provider]] = {
     Api.CHAT_COMPLETIONS: ChatCompletions,
     Api.RESPONSES: ResponsesHttp,
+    Api.RESPONSES_SOCKET: ResponsesWs,
 }
 
 
@@ -49,6 +51,11 @@ class Endpoint:
         """Whether the breaker lets a request through now."""
         return self.breaker.allows(_now())
 
+    @property
+    def ready(self) -> bool:
+        """Whether it would be asked now. Unlike `allows` this costs nobody their trial."""
+        return not self.breaker.rests(_now())
+
     async def stream(self, request: ModelRequest, on_event: OnModelEvent, turn_ends: float) -> None:
         """One answer. Raises `LlmError` after telling the breaker, and whatever `on_event` raises."""
         try:
@@ -59,7 +66,11 @@ class Endpoint:
             self.breaker.failed(error, _now())
             raise
         self.breaker.succeeded()
-        self.warm_due = _now() + self._pause_s
+        self._look_again_in(self._pause_s)
+
+    async def prepare(self, request: ModelRequest) -> None:
+        """Has the model read what is known before the question, where its API can. Never raises `LlmError`."""
+        await self._provider.prepare(request)
 
     async def warm(self) -> LlmError | None:
         """Makes sure of a connection. Gives the failure, if any."""
@@ -84,7 +95,10 @@ class Endpoint:
         self.breaker.reached()
         found_dead = connections_before != 0 and self._provider.connections_opened != connections_before
         self._learn_pause(found_dead=found_dead)
-        self.warm_due = _now() + self._pause_s
+        self._look_again_in(self._pause_s)
+
+    def _look_again_in(self, pause_s: float) -> None:
+        self.warm_due = min(_now() + pause_s, self._provider.due())
 
     @asynccontextmanager
     async def _slot(self, turn_ends: float) -> AsyncIterator[None]:

@@ -78,6 +78,14 @@ class ChainLost(RequestRefused):
     """The server no longer knows the response that was to be continued. The same request in full will do."""
 
 
+class UpgradeRefused(RequestRefused):
+    """No WebSocket is to be had; HTTP may still do. `retry_after_s` is what the server asked for, if it did."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class ServerFailed(LlmError):
     """5xx, or an error object inside a stream that began with 200."""
 
@@ -107,6 +115,10 @@ class BrokenStream(LlmError):
     def __init__(self, message: str, began: bool = True) -> None:
         super().__init__(message)
         self.began = began
+
+
+class ConnectionExpired(BrokenStream):
+    """The connection's time was over. A new one will do."""
 
 
 class BadData(LlmError):

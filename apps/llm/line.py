@@ -110,6 +110,17 @@ class Line:
             logger.warning("site %s: the builtin answers, no endpoint could: %s", site_id, reason)
         await self._answer_builtin(request, on_event, reason)
 
+    async def prepare(self, site_id: str, request: ModelRequest) -> None:
+        """Has the endpoint that would answer read what is known before the question, where that is switched on.
+
+        Waits for nothing, fails silently, and gives way to answers.
+        """
+        for spec in await self._specs(site_id):
+            endpoint = self._pool.endpoint(spec)
+            if endpoint.ready:
+                await endpoint.prepare(request)
+                return
+
     async def _answer(
         self,
         site_id: str,

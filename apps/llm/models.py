@@ -49,6 +49,7 @@ class ModelEndpoint(models.Model):
     class Provider(models.TextChoices):
         CHAT_COMPLETIONS = Api.CHAT_COMPLETIONS.value, _("Chat Completions (OpenAI-compatible)")
         RESPONSES = Api.RESPONSES.value, _("Responses API over HTTP")
+        RESPONSES_SOCKET = Api.RESPONSES_SOCKET.value, _("Responses API over WebSocket")
 
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
     site = models.ForeignKey(
@@ -136,6 +137,15 @@ class ModelEndpoint(models.Model):
         help_text=_(
             "Responses API over HTTP: needed to send only what is new. The provider stores prompts and answers for a "
             "time of its own (OpenAI: 30 days)."
+        ),
+    )
+    prepare_prompts = models.BooleanField(
+        _("read the prompt ahead"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Responses API over WebSocket: what is known is sent before the question. Costs prompt tokens also when no "
+            "question comes."
         ),
     )
     # Written by the line, off the reply path; never a reason to bump the site's version.

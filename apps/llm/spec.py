@@ -14,6 +14,7 @@ class Api(StrEnum):
 
     CHAT_COMPLETIONS = "chat_completions"
     RESPONSES = "responses"
+    RESPONSES_SOCKET = "responses_socket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class EndpointSpec:
     # Of the Responses API.
     continue_chains: bool = True  # send only what is new, where the server still knows the rest
     keep_responses: bool = False  # let the server store responses, so that they can be continued over HTTP
+    prepare_prompts: bool = False  # have the server read the prompt before the question, over a socket
 
     @property
     def quirks(self) -> Quirks:

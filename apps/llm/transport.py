@@ -41,12 +41,14 @@ def _tls_context(http2: bool, ca_file: str) -> ssl.SSLContext:
     return context
 
 
-async def open_client(spec: EndpointSpec, connect_s: float, opened: Callable[[], None]) -> httpx.AsyncClient:
-    """A client for one endpoint; whoever opens it closes it. `opened` is called for each new HTTP/1.1 connection.
+async def tls_context(*, http2: bool = False) -> ssl.SSLContext:
+    """The shared context. Building one blocks for 29 ms, so that happens once and in a thread."""
+    return await asyncio.to_thread(_tls_context, http2, settings.ENVIRONMENT.llm_ca_file)
 
-    Building the TLS context blocks for 29 ms, so that happens once and in a thread.
-    """
-    context = await asyncio.to_thread(_tls_context, spec.http2, settings.ENVIRONMENT.llm_ca_file)
+
+async def open_client(spec: EndpointSpec, connect_s: float, opened: Callable[[], None]) -> httpx.AsyncClient:
+    """A client for one endpoint; whoever opens it closes it. `opened` is called for each new HTTP/1.1 connection."""
+    context = await tls_context(http2=spec.http2)
     count = spec.max_concurrent + SPARE_CONNECTIONS
     # The limits must go to the transport: those of the client reach only httpx's own.
     limits = httpx.Limits(

@@ -55,9 +55,25 @@ llm_in_flight = Gauge("chatsvc_llm_in_flight", "Answers being streamed by model 
 llm_connections_opened = Counter(
     "chatsvc_llm_connections_opened_total", "New connections to model endpoints", ["dialect"]
 )
+llm_sockets = Gauge("chatsvc_llm_sockets", "Open WebSockets to model endpoints", ["dialect"])
+llm_socket_ends = Counter(
+    "chatsvc_llm_socket_ends_total",
+    "WebSockets to model endpoints by why they ended",
+    ["dialect", "why"],
+)
+llm_socket_fallbacks = Counter(
+    "chatsvc_llm_socket_fallbacks_total",
+    "Answers that went over HTTP because no WebSocket was to be had",
+    ["dialect"],
+)
+llm_prepared = Counter(
+    "chatsvc_llm_prepared_total",
+    "Prompts read before their question, by whether the question came",
+    ["outcome"],
+)
 llm_requests = Counter(
     "chatsvc_llm_requests_total",
-    "Requests of the Responses API: full, continued, again (in full, since the chain was lost)",
+    "Requests of the Responses API: full, continued, prepared (nothing to answer yet), again (chain or socket lost)",
     ["dialect", "how"],
 )
 llm_input_items = Counter(

@@ -17,6 +17,7 @@ from apps.llm.errors import (
     BadData,
     BrokenStream,
     ChainLost,
+    ConnectionExpired,
     ContentFiltered,
     LlmError,
     NoAnswer,
@@ -335,6 +336,10 @@ NOT_FOUND = {"type": "invalid_request_error", "code": "previous_response_not_fou
     [
         ({"type": "error", "status": 400, "error": NOT_FOUND}, ChainLost),
         ({"type": "error", "code": "previous_response_not_found", "message": "gone"}, ChainLost),
+        (
+            {"type": "error", "status": 400, "error": {"code": "websocket_connection_limit_reached"}},
+            ConnectionExpired,
+        ),
         ({"type": "error", "status_code": 401, "error": {"message": "no"}}, AuthRefused),
         ({"type": "error", "status": 429, "error": {"message": "slow"}}, RateLimited),
         ({"type": "error", "status": 400, "error": {"code": "x", "message": "no"}}, RequestRefused),

@@ -529,9 +529,9 @@ async def test_garbage_can_stand_between_two_events(line: Line, upstream: Upstre
 
 async def test_anything_can_be_said_on_an_idle_connection(line: Line, upstream: Upstream) -> None:
     await line.ask()
-    upstream.push('{"type":"response.unheard_of"}')
+    await upstream.push('{"type":"response.unheard_of"}')
     assert await line.event() == {"type": "response.unheard_of"}
-    upstream.push(close=1001)
+    await upstream.push(close=1001)
     with pytest.raises(ConnectionClosed) as caught:
         await line.event()
     assert caught.value.rcvd is not None

@@ -161,8 +161,7 @@ async def test_cancelling_closes_the_request_which_stops_the_model(
     upstream.next(Plan(script=Filler(10_000), tokens_per_s=50.0))
     heard = Heard()
     turn = asyncio.create_task(line.stream(site.pk, asking(), heard))
-    async with asyncio.timeout(10):
-        await heard.first.wait()
+    await heard.begun()
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn

@@ -26,6 +26,7 @@ from tests.fakes.upstream.ledger import Seen
 
 # Short where a test waits for a deadline to pass, long where it must not.
 QUICK = Deadlines(slot_s=0.5, connect_s=5.0, first_data_s=1.5, between_data_s=1.5, turn_s=30.0, usage_s=0.5)
+BEGINS_S = 10.0
 SAID = "Your lamp is on its way. 灯在路上。"
 BUILTIN = f"{ENGLISH.unknown} {ENGLISH.offer}"
 
@@ -82,6 +83,11 @@ class Heard:
         self.events.append(event)
         self.first.set()
 
+    async def begun(self) -> None:
+        """Returns when something was heard. Raises `TimeoutError`."""
+        async with asyncio.timeout(BEGINS_S):
+            await self.first.wait()
+
     @property
     def text(self) -> str:
         return "".join(event.text for event in self.events if isinstance(event, TextDelta))
@@ -123,6 +129,10 @@ class Talk:
         await self._line.stream(self._site.pk, self.request(*passing, asked), heard)
         self.said += [asked, ChatMessage("assistant", heard.text)]
         return heard
+
+    async def prepare(self) -> None:
+        """Has what is known before the next question read ahead."""
+        await self._line.prepare(self._site.pk, self.request())
 
 
 async def ask(line: Line, site: Site, **fields: Any) -> Heard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Protocol
 
@@ -26,8 +27,14 @@ class Provider(Protocol):
         Raises `LlmError`, and whatever `on_event` raises. Cancelling it stops the model where the server allows.
         """
 
+    async def prepare(self, request: ModelRequest) -> None:
+        """Has the server read a prompt whose question is still to come, where it can. Never raises `LlmError`."""
+
     async def warm(self) -> None:
         """Makes sure of a connection, or finds the one there is alive. Raises `LlmError`."""
+
+    def due(self) -> float:
+        """Loop time at which `warm` is needed whatever happens until then."""
 
     async def close(self) -> None:
         """Closes all connections, also of answers that still run."""
@@ -60,8 +67,14 @@ class HttpProvider(ABC):
             # The peer closed an idle connection just as we used it: nothing was answered, a new one will do.
             await self.attempt(request, on_event, first_due, turn_ends)
 
+    async def prepare(self, request: ModelRequest) -> None:
+        return
+
     async def warm(self) -> None:
         await self.http.warm()
+
+    def due(self) -> float:
+        return math.inf
 
     async def close(self) -> None:
         await self.http.close()

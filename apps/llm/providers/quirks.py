@@ -29,3 +29,8 @@ class Quirks:
     aside_role: str = "system"  # who says facts, articles and instructions of one turn
     stored_responses: bool = True  # takes previous_response_id over HTTP
     headers: tuple[tuple[str, str], ...] = ()
+
+    # … over its WebSocket
+    lanes: bool = False  # knows stream_id; else one response at a time on a connection
+    warm_up: bool = False  # takes generate: false
+    socket_life_s: float = 3_600.0

@@ -9,6 +9,7 @@ import msgspec
 from apps.llm.errors import (
     AuthRefused,
     ChainLost,
+    ConnectionExpired,
     ContentFiltered,
     LlmError,
     QuotaExhausted,
@@ -34,6 +35,8 @@ def error_in_words(error: ErrorObject | str, status: int = 0, retry_after_s: flo
     message = str(given.message)[:300] or f"HTTP {status}"
     if "previous_response_not_found" in words:
         return ChainLost(message)
+    if "websocket_connection_limit_reached" in words:
+        return ConnectionExpired(message)
     return _of_a_request(words, code, message, retry_after_s)
 
 

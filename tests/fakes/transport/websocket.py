@@ -109,6 +109,8 @@ class WebSocket:
         self._frames: list[Frame] = []
         self._partial = bytearray()
         self._writing = asyncio.Lock()
+        self._pong = asyncio.Event()
+        self._over = False
 
     async def receive(self) -> str | None:
         """The next text message; None once the client has closed. Pings are answered on the way."""
@@ -135,6 +137,18 @@ class WebSocket:
     async def send_text(self, payload: bytes) -> None:
         await self.send(encode(Opcode.TEXT, payload))
 
+    async def heard(self) -> None:
+        """Returns when the client has read all that was sent, or after `over`. Needs a `receive` under way."""
+        self._pong.clear()
+        if not self._over:
+            await self.send(encode(Opcode.PING, b"heard?"))
+            await self._pong.wait()
+
+    def over(self) -> None:
+        """Nobody receives any more."""
+        self._over = True
+        self._pong.set()
+
     async def close(self, code: int, reason: str = "") -> None:
         """A close frame, then FIN."""
         try:
@@ -147,6 +161,8 @@ class WebSocket:
         match frame.opcode:
             case Opcode.PING:
                 await self.send(encode(Opcode.PONG, frame.payload))
+            case Opcode.PONG:
+                self._pong.set()
             case Opcode.TEXT | Opcode.CONTINUATION | Opcode.BINARY:
                 self._partial += frame.payload
                 if frame.final:

@@ -147,8 +147,9 @@ class Control(ABC):
     def release(self) -> None:
         self.send(Release())
 
-    def push(self, text: str = "", *, close: int = 0) -> None:
-        self.send(Push(text, close))
+    async def push(self, text: str = "", *, close: int = 0) -> None:
+        """Returns when the clients have read it; so their loop must run meanwhile."""
+        await asyncio.to_thread(self.send, Push(text, close))
 
     def expire(self) -> None:
         self.send(Expire())

@@ -9,6 +9,7 @@ import asyncio
 import random
 import re
 from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -26,6 +27,7 @@ from tests.fakes.upstream.shape import Json
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 MOST_STEERS = 4
+TELLS_S = 5.0
 EXPIRED = socket_error(
     400,
     "websocket_connection_limit_reached",
@@ -97,13 +99,16 @@ class Session:
     async def run(self) -> None:
         """Until either side has had enough."""
         self._socket.exchange.resting = True
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            self._tasks.append(group.create_task(self._live()))
-            while (text := await self._socket.receive()) is not None:
-                await self._take(text)
-            for task in self._tasks:
-                task.cancel()
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                self._tasks.append(group.create_task(self._live()))
+                while (text := await self._socket.receive()) is not None:
+                    await self._take(text)
+                for task in self._tasks:
+                    task.cancel()
+        finally:
+            self._socket.over()
 
     async def expire(self) -> None:
         """The hour is over, whatever is going on."""
@@ -119,6 +124,15 @@ class Session:
                 await self._socket.close(close)
         except ClientGone:
             return
+
+    async def tell(self, text: bytes, close: int) -> None:
+        """The same, and the client has read it. Raises `TimeoutError`."""
+        await self.push(text, close=close)
+        if close:
+            return
+        with suppress(ClientGone):
+            async with asyncio.timeout(TELLS_S):
+                await self._socket.heard()
 
     async def _live(self) -> None:
         await asyncio.sleep(self._profile.ws_lifetime_s)

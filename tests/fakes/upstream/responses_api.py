@@ -127,4 +127,4 @@ class ResponsesApi:
     async def push(self, text: str, close: int) -> None:
         async with asyncio.TaskGroup() as group:
             for session in self.sessions:
-                group.create_task(session.push(text.encode(), close=close))
+                group.create_task(session.tell(text.encode(), close))
