@@ -1,13 +1,16 @@
-"""Tells this process's sockets how things stand after news from other processes may have been missed.
+"""Tells this process's sockets how things stand where news from other processes may have been missed.
 
-A lost event is found by the next one's number. Where no next one comes, only this finds it.
+A lost event is found by the next one's number. Where no next one comes, only this finds it: at once after a loss that
+was noticed, and by a look at the numbers now and then after one that nobody noticed, such as what a process had
+stored and not yet told when it was killed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from django.db import DatabaseError
 
@@ -22,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 200
 PAUSE_S = 1.0
+LOOK_INTERVAL_S = 10.0
 
 
 class Resync:
@@ -34,15 +38,47 @@ class Resync:
 
     async def run(self) -> None:
         while True:
-            await self._switchboard.missed.wait()
+            lost = await self._loss_noticed()
             self._switchboard.missed.clear()
             try:
-                await self._tell_conversations()
-                await self._tell_inboxes()
+                await (self._tell_everything() if lost else self._tell_what_was_not_heard())
             except DatabaseError:
                 logger.exception("the sockets could not be told how things stand")
-                self._switchboard.missed.set()
+                if lost:
+                    self._switchboard.missed.set()
             await asyncio.sleep(PAUSE_S)
+
+    async def _loss_noticed(self) -> bool:
+        try:
+            async with asyncio.timeout(LOOK_INTERVAL_S):
+                return await self._switchboard.missed.wait()
+        except TimeoutError:
+            return False
+
+    async def _tell_everything(self) -> None:
+        await self._tell_conversations()
+        await self._tell_inboxes()
+
+    async def _tell_what_was_not_heard(self) -> None:
+        """One query for 200 conversations, and one look at each inbox, while nothing is amiss."""
+        heard = self._heard_of_conversations()
+        for keys in _chunks(sorted(heard)):
+            for conversation, (last_seq, _) in (await in_database(selectors.standings, keys)).items():
+                if heard[conversation] < last_seq:
+                    await self._tell(conversation)
+        await self._tell_inboxes(self._switchboard.heard[Audience.INBOX])
+
+    def _heard_of_conversations(self) -> dict[str, int]:
+        """What the least informed of its listeners has heard of each conversation; the others are forgotten."""
+        least: dict[str, int] = {}
+        for audience in (Audience.CUSTOMERS, Audience.WATCHERS):
+            listening = self._switchboard.listening(audience)
+            heard = self._switchboard.heard[audience]
+            kept = {conversation: heard.get(conversation, 0) for conversation in listening}
+            self._switchboard.heard[audience] = kept
+            for conversation, seq in kept.items():
+                least[conversation] = min(seq, least.get(conversation, seq))
+        return least
 
     async def _tell_conversations(self) -> None:
         listening = {
@@ -70,10 +106,12 @@ class Resync:
                 self._switchboard.send(audience, conversation, newest, abroad=False)
             self._switchboard.send(audience, conversation, history, abroad=False)
 
-    async def _tell_inboxes(self) -> None:
+    async def _tell_inboxes(self, heard: Mapping[str, int] = MappingProxyType({})) -> None:
+        """The rows that are newer than what was heard of them."""
         for workspace in self._switchboard.listening(Audience.INBOX):
             for row in await in_database(selectors.inbox, workspace):
-                self._switchboard.send(Audience.INBOX, workspace, InboxChanged(row=row), abroad=False)
+                if heard.get(row.conversation, 0) < row.seq:
+                    self._switchboard.send(Audience.INBOX, workspace, InboxChanged(row=row), abroad=False)
 
 
 def _chunks(keys: list[str]) -> Iterable[list[str]]:

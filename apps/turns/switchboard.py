@@ -17,7 +17,7 @@ from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable, layer_connections
 from apps.telemetry import instruments
 from apps.turns.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
-from apps.wire.protocol import ServerFrame
+from apps.wire.protocol import Event, InboxChanged, ServerFrame
 from apps.wire.publish import Audience, Encoded, Outgoing, Relayed, Sink, group_name
 
 logger = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ PROBE_DEADLINE_S = 1.0
 HEAL_INTERVAL_S = 5.0
 
 Key = tuple[Audience, str]
+Numbered = tuple[str, int]  # a conversation, and how far a frame brings those who hear of it
 
 
 class Switchboard:
@@ -46,6 +47,8 @@ class Switchboard:
         self._untold = False  # whether something of ours could not be published
         # Set after anything that other processes said may not have arrived, and for as long as nothing does.
         self.missed = asyncio.Event()
+        # The highest number that sockets here were given of each conversation, and of its row in the inbox.
+        self.heard: dict[Audience, dict[str, int]] = {audience: {} for audience in Audience}
 
     def on_announcement(self, listener: Callable[[Announcement], None]) -> None:
         """Takes the one listener for what other processes announce. Called on the loop; must not wait."""
@@ -89,7 +92,8 @@ class Switchboard:
     def send(self, audience: Audience, key: str, frame: ServerFrame, *, abroad: bool = True) -> None:
         """To this process's sockets now; to other processes soon, unless `abroad` is false. Drops when swamped."""
         outgoing = Outgoing(frame)
-        self._deliver((audience, key), outgoing)
+        numbered = _numbered(frame)
+        self._deliver((audience, key), outgoing, numbered)
         if abroad:
             self._enqueue(
                 group_name(audience, key),
@@ -99,6 +103,7 @@ class Switchboard:
                     "key": key,
                     "text": outgoing.text,
                     "binary": outgoing.binary,
+                    "numbered": numbered,
                 },
             )
 
@@ -113,9 +118,14 @@ class Switchboard:
             instruments.dropped.labels("publish").inc()
             self._untold = True
 
-    def _deliver(self, key: Key, frame: Encoded) -> None:
-        for sink in tuple(self._sinks.get(key, ())):
+    def _deliver(self, key: Key, frame: Encoded, numbered: Numbered | None) -> None:
+        sinks = tuple(self._sinks.get(key, ()))
+        for sink in sinks:
             sink.deliver(frame)
+        if sinks and numbered is not None:
+            conversation, seq = numbered
+            heard = self.heard[key[0]]
+            heard[conversation] = max(seq, heard.get(conversation, 0))
 
     # ------------------------------------------------------------ tasks
 
@@ -169,7 +179,7 @@ class Switchboard:
         match message["type"]:
             case "frame":
                 key = (Audience(message["audience"]), message["key"])
-                self._deliver(key, Relayed(message["text"], message["binary"]))
+                self._deliver(key, Relayed(message["text"], message["binary"]), message.get("numbered"))
             case "announcement":
                 self._announced(from_message(message))
             case "confirm":
@@ -251,3 +261,12 @@ class Switchboard:
                 await self._layer.group_discard(group, self._channel)
         except Unreachable:
             instruments.redis_failures.labels("unsubscribe").inc()
+
+
+def _numbered(frame: ServerFrame) -> Numbered | None:
+    match frame:
+        case Event():
+            return frame.conversation, frame.seq
+        case InboxChanged():
+            return frame.row.conversation, frame.row.seq
+    return None
