@@ -8,6 +8,7 @@ import signal
 from contextlib import suppress
 
 from redis.asyncio import Redis as RedisClient
+from redis.exceptions import RedisError
 
 from tests.chaos.links import Link, Way
 from tests.chaos.schedule import Fault, Injection
@@ -82,7 +83,7 @@ async def _skew(town: Town, injection: Injection, seconds: float) -> None:
 
 
 async def _kill_clients(town: Town) -> None:
-    with suppress(OSError):  # it may be down itself
+    with suppress(OSError, RedisError):  # it may be down itself
         async with asyncio.timeout(2), RedisClient.from_url(town.redis.url) as redis:
             for kind in ("pubsub", "normal"):
                 await redis.client_kill_filter(_type=kind, skipme=True)

@@ -89,6 +89,8 @@ class Holding:
             for event in page["events"]:
                 self._show(event)
             return
+        if page.get("after") is not None and page["after"] > self.seq:
+            return  # it continues what others hold; ours is filled by asking
         self._page(page)
         self._relive(frame.get("live"), page["upto"])
 

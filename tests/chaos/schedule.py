@@ -69,7 +69,11 @@ def draw(seeds: list[int], each: int, kinds: tuple[Fault, ...] = tuple(Fault)) -
 
 
 def _injection(rng: random.Random, fault: Fault) -> Injection:
-    seconds = {Fault.FREEZE_WEB: 5.0, Fault.RESET: 0.0, Fault.KILL_CLIENTS: 0.0}.get(
-        fault, rng.uniform(0.3, 2.5)
-    )
+    match fault:
+        case Fault.FREEZE_WEB:
+            seconds = rng.uniform(5.0, 9.0)  # some long enough to be taken for dead
+        case Fault.RESET | Fault.KILL_CLIENTS:
+            seconds = 0.0
+        case _:
+            seconds = rng.uniform(0.3, 2.5)
     return Injection(rng.uniform(0.5, HORIZON_S - 1.0), fault, rng.randrange(2), seconds)

@@ -16,16 +16,22 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from chatsvc.environment import BASE_DIR
 from tests.chaos.links import Link
+from tests.fakes.upstream.control_http import RemoteUpstream
+from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.profile import Profile
+from tests.fakes.upstream.script import Filler
 from tests.services import private_folder
 from tests.support.breaking import Postgres, Redis
 from tests.support.database import Databases
 from tests.support.processes import Deployment, RunningProcess, Web, Worker, ended_after, http_ok
 
 WEBS = 2
-# A quick model: an answer of some twenty tokens takes about half a second.
+# A quick model: an answer takes about half a second. Each is another chatter, so that none passes for another.
+ANSWER_TOKENS = 25
 MODEL = Profile(name="quick", first_token_s=0.05, tokens_per_s=50.0, jitter=0.2)
 _READY_S = 60.0
 
@@ -115,8 +121,8 @@ class Town:
 
 
 @asynccontextmanager
-async def running_town() -> AsyncIterator[Town]:
-    """Everything on this machine, from nothing; gone at the end."""
+async def running_town(program: tuple[str, ...] = ("manage.py",)) -> AsyncIterator[Town]:
+    """Everything on this machine, from nothing; gone at the end. `program` is what the web processes run."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(private_folder("chaos-"))
         cluster = stack.enter_context(private_folder("chaos-pg-"))
@@ -131,9 +137,10 @@ async def running_town() -> AsyncIterator[Town]:
         shim = _shim(folder)
         clocks = [Clock(folder / f"clock-{n}") for n in range(WEBS)]
         webs = []
+        web_process = type("ChaosWeb", (Web,), {"program": program})
         for number, clock in enumerate(clocks):
             skew = {"LD_PRELOAD": str(shim), "CLOCK_SHIFT_FILE": str(clock.path)} if shim else {}
-            webs.append(Web(deployment, f"web-{number}", port=None, **skew))
+            webs.append(web_process(deployment, f"web-{number}", port=None, **skew))
             stack.enter_context(ended_after(webs[-1]))
         worker = Worker(deployment)
         stack.enter_context(ended_after(worker))
@@ -144,20 +151,16 @@ async def running_town() -> AsyncIterator[Town]:
 
 def _model(stack: AsyncExitStack) -> str:
     """A process of its own, so that the judge's work does not slow it."""
-    fields = json.dumps(
-        {
-            "name": MODEL.name,
-            "first_token_s": MODEL.first_token_s,
-            "tokens_per_s": MODEL.tokens_per_s,
-            "jitter": MODEL.jitter,
-        }
-    )
-    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0", "--profile", fields]
+    profile = msgspec.json.encode(MODEL).decode()
+    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0", "--profile", profile]
     process = subprocess.Popen(command, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
     stack.callback(process.wait)
     stack.callback(process.kill)
     assert process.stdout
-    return str(json.loads(process.stdout.readline())["url"]) + "/v1"
+    ready = json.loads(process.stdout.readline())
+    upstream = RemoteUpstream(ready["url"], ready["control"], ready["ca"])
+    upstream.always(Plan(script=Filler(tokens=ANSWER_TOKENS)))
+    return upstream.base_url
 
 
 def _shim(folder: Path) -> Path | None:

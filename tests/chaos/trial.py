@@ -43,17 +43,29 @@ class Report:
             f"{self.messages} said, {self.acknowledged} acknowledged, {self.answers} answers, "
             f"{self.served} taken by agents, {self.connections} connections, closed with {self.closes}",
             f"recovery: median {statistics.median(recovered):.2f} s, worst {recovered[-1]:.2f} s",
-            *self.verdict.cases[:20],
+            *(case[:300] for case in self.verdict.cases[:12]),
         ]
         return "\n".join(lines)
 
 
-async def run(town: Town, schedule: Schedule, *, customers: int, agents: int, questions: int = 2) -> Report:
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Who takes part. `fetches` false makes clients that never ask for what they miss."""
+
+    customers: int = 200
+    agents: int = 10
+    questions: int = 2  # of each customer
+    fetches: bool = True
+
+
+async def run(town: Town, schedule: Schedule, crowd: Crowd) -> Report:
     """Raises what a person's own reading of the protocol raises: a `Contradiction`, or a bug of the client."""
     await town.whole()
-    tokens, cookies = await asyncio.to_thread(town.people, customers, agents + 1)
+    tokens, cookies = await asyncio.to_thread(town.people, crowd.customers, crowd.agents + 1)
     rng = random.Random(schedule.seed)
-    people = _people(town, rng, tokens, cookies[:-1], questions)
+    people = _people(town, rng, tokens, cookies[:-1], crowd.questions)
+    for person in people:
+        person.fetches = crowd.fetches
     async with asyncio.timeout(HORIZON_S + SETTLE_S + 120):
         lines = [asyncio.create_task(person.live()) for person in people]
         try:

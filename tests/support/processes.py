@@ -109,6 +109,8 @@ class Deployment:
 class Web(RunningProcess):
     """`manage.py serve`. `url` for HTTP, `ws` for sockets, `origin` as a browser on our own pages would send it."""
 
+    program: tuple[str, ...] = ("manage.py",)
+
     def __init__(
         self,
         deployment: Deployment,
@@ -124,7 +126,7 @@ class Web(RunningProcess):
         self.origin = self.url
         command = [
             sys.executable,
-            "manage.py",
+            *self.program,
             "serve",
             "--bind",
             f"127.0.0.1:{self.port}",
