@@ -18,7 +18,7 @@ from apps.engine.preparing import MIN_CHANCE, Record, may_start
 from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.turns.learned import Learned, LearnedResident, moves_of
-from apps.turns.runtime import Spawn
+from apps.turns.spawn import Spawn
 
 MAX_A_CONVERSATION: Final = 5
 MAX_A_SITE: Final = 30  # in a minute, by this process

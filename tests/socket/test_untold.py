@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
 from apps.conversations import commands as c
 from apps.conversations.log import Log
+from tests.support.client import Frame
 from tests.support.processes import Web
 from tests.support.world import made
 
@@ -22,6 +24,10 @@ async def store_and_tell_nobody(command: c.Command) -> c.Appended:
         return await log.append(command)
     finally:
         await log.close()
+
+
+def shows(seq: int) -> Callable[[Frame], bool]:
+    return lambda frame: bool(frame["row"]["seq"] == seq)
 
 
 async def test_the_customer_and_every_inbox_hear_of_events_that_nobody_told(web: Web) -> None:
@@ -40,6 +46,4 @@ async def test_the_customer_and_every_inbox_hear_of_events_that_nobody_told(web:
         for command in (wants, done):
             untold = await store_and_tell_nobody(command)
             await asker.client.expect("event", seq=untold.seq, deadline_s=30)
-            await desk.expect(
-                "inbox.row", where=lambda f, seq=untold.seq: f["row"]["seq"] == seq, deadline_s=30
-            )
+            await desk.expect("inbox.row", where=shows(untold.seq), deadline_s=30)
