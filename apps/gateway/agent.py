@@ -1,4 +1,4 @@
-"""The agent's socket: the inbox, one watched conversation, and the verbs."""
+"""An agent who is connected: the inbox, one watched conversation, and the verbs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.accounts.agents import AgentIdentity
 from apps.accounts.sessions import agent_for_session
 from apps.engine.types import FactsState
 from apps.gateway.origins import header, own_origin
-from apps.gateway.socket import Socket
+from apps.gateway.peer import Peer
 from apps.gateway.verbs import Verb, command_of
 from apps.inbox.presence import RENEW_S
 from apps.stores.database import in_database
@@ -24,7 +24,7 @@ from apps.wire.publish import Audience
 SESSION_CHECK_S = 30.0
 
 
-class AgentSocket(Socket):
+class AgentPeer(Peer):
     """Known by its session's cookie. Hears the workspace's inbox, and one conversation while it is watched."""
 
     kind = "agent"

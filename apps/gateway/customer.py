@@ -1,4 +1,4 @@
-"""The customer's socket: frames in, actions of the office, frames out."""
+"""A customer who is connected: frames in, actions of the office, frames out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.conversations import commands as c
 from apps.conversations.selectors import NotFound
 from apps.customers.identity import BadToken, Identified, identify
 from apps.gateway.origins import own_origin, site_allows
-from apps.gateway.socket import Socket
+from apps.gateway.peer import Peer
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.job import Said
@@ -25,7 +25,7 @@ from apps.wire.publish import Audience
 logger = logging.getLogger(__name__)
 
 
-class CustomerSocket(Socket):
+class CustomerPeer(Peer):
     """Known by the token or identity of its hello. Shows one conversation at a time."""
 
     kind = "customer"

@@ -5,14 +5,15 @@ from __future__ import annotations
 from channels.routing import URLRouter
 from django.urls import path
 
-from apps.gateway.agent import AgentSocket
-from apps.gateway.customer import CustomerSocket
+from apps.gateway.agent import AgentPeer
+from apps.gateway.customer import CustomerPeer
+from apps.gateway.socket import Socket
 from apps.gateway.unknown import unknown_path
 
 sockets = URLRouter(
     [
-        path("ws/customer", CustomerSocket.as_asgi()),
-        path("ws/agent", AgentSocket.as_asgi()),
+        path("ws/customer", Socket.as_asgi(peer=CustomerPeer)),
+        path("ws/agent", Socket.as_asgi(peer=AgentPeer)),
         path("<path:rest>", unknown_path),  # type: ignore[arg-type]  # an ASGI application, as URLRouter takes
     ]
 )

@@ -1,0 +1,208 @@
+"""One client that is connected, however its frames travel: what it may say, and in which order it is told.
+
+A transport (`socket.py`) carries `hear` in and `next` out; nothing here knows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import DatabaseError
+
+from apps.conversations.commands import LogUnavailable, Refusal
+from apps.conversations.selectors import NotFound
+from apps.gateway.pace import Pace
+from apps.telemetry import instruments
+from apps.turns.office import Office
+from apps.wire import protocol as wire
+from apps.wire.publish import Encoded, Outgoing
+
+logger = logging.getLogger(__name__)
+
+# A client that lets this many frames pile up is cut off and resumes from what it has.
+QUEUED_FRAMES = 2_000
+TRY_AGAIN_LATER = 1013  # of the WebSocket registry: what a client takes for a fault of the line
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The last word to a client, as a WebSocket would close."""
+
+    code: int
+    reason: str
+
+
+class Peer:
+    """Everything to be sent goes through its queue, so that frames keep their order.
+
+    Frames from other processes come through the switchboard, so a client needs no channel of its own, and a frame
+    takes no detour over the shared database thread.
+    """
+
+    kind = ""
+    arrived = 0.0  # monotonic: the frame being carried out
+
+    def __init__(self, scope: dict[str, Any], office: Office) -> None:
+        self.scope = scope
+        self.office = office
+        self._queue: asyncio.Queue[Encoded | Close] = asyncio.Queue(QUEUED_FRAMES)
+        self._held: list[Encoded] | None = []
+        self._deadline: asyncio.TimerHandle | None = None  # of the hello, then of the credentials
+        self._greeted = False
+        self._pace = Pace(time.monotonic())
+
+    # ------------------------------------------------------------ opening
+
+    def may_connect(self) -> bool:
+        """Whether to let it in at all. A refusal here reaches a browser's socket as 1006."""
+        return True
+
+    def opened(self) -> None:
+        """It can be heard and told from now on; its hello is waited for."""
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.call_later(wire.HELLO_DEADLINE_S, self._hello_missing)
+
+    def _hello_missing(self) -> None:
+        self.refuse(wire.ErrorCode.HELLO_MISSING, "no hello within 5 seconds")
+        self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
+
+    def hello_came(self) -> None:
+        """How long it takes to look at it is not the client's fault."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def greeted(self, expires_at: datetime | None = None) -> None:
+        """The first frame was accepted, and its credentials are good until then."""
+        self._greeted = True
+        instruments.sockets.labels(self.kind).inc()
+        if expires_at is not None:
+            left_s = (expires_at - datetime.now(UTC)).total_seconds()
+            self._deadline = asyncio.get_running_loop().call_later(left_s, self._credentials_expired)
+
+    def _credentials_expired(self) -> None:
+        self.refuse(wire.ErrorCode.BAD_TOKEN, "expired")
+        self.hang_up(wire.CloseCode.LOGIN_AGAIN, "token expired")
+
+    # ------------------------------------------------------------ sending
+
+    def tell(self, frame: wire.ServerFrame) -> None:
+        """Queues an answer to this client alone."""
+        self._put(Outgoing(frame))
+
+    def refuse(self, code: wire.ErrorCode, message: str, frame: wire.ClientFrame | None = None) -> None:
+        """Tells that `frame` changed nothing, and counts it."""
+        instruments.refused_frames.labels(code.value).inc()
+        self.tell(
+            wire.Refused(
+                code=code,
+                message=message,
+                id=getattr(frame, "id", None),
+                of=str(type(frame).__struct_config__.tag) if frame is not None else None,
+                conversation=getattr(frame, "conversation", None),
+            )
+        )
+
+    def hang_up(self, code: int, reason: str) -> None:
+        """Closes once everything queued before was sent."""
+        self._put(Close(code, reason))
+
+    def deliver(self, frame: Encoded) -> None:
+        """A published frame, from the switchboard. Kept back while the state is still being read."""
+        if self._held is not None:
+            self._held.append(frame)
+        else:
+            self._put(frame)
+
+    def hold(self) -> None:
+        """Keeps back what is published until `release`: the state to be shown first is still being read."""
+        if self._held is None:
+            self._held = []
+
+    def release(self, first: wire.ServerFrame) -> None:
+        """Sends the state that was read, then what was kept back meanwhile."""
+        self.tell(first)
+        self.end_hold()
+
+    def end_hold(self) -> None:
+        """Ends the hold; what was kept back goes on its way."""
+        held, self._held = self._held or [], None
+        for frame in held:
+            self._put(frame)
+
+    def _put(self, item: Encoded | Close) -> None:
+        try:
+            self._queue.put_nowait(item)
+        except asyncio.QueueFull:
+            instruments.dropped.labels("socket").inc()
+            # Room for the last word: what was queued is of no use to a client that must resume.
+            while not self._queue.empty():
+                self._queue.get_nowait()
+            self._queue.put_nowait(Close(wire.CloseCode.SLOW_DOWN, "too slow"))
+
+    async def next(self) -> Encoded | Close:
+        """What is to be sent next. A cancelled wait takes nothing."""
+        return await self._queue.get()
+
+    def next_now(self) -> Encoded | Close | None:
+        """The same without waiting: None where nothing is queued."""
+        return None if self._queue.empty() else self._queue.get_nowait()
+
+    # ------------------------------------------------------------ receiving
+
+    async def hear(self, text: str, arrived: float) -> None:
+        """Carries out one frame, whose bytes were read at `arrived` (monotonic). Never two at a time."""
+        self.arrived = arrived
+        if wait_s := self._pace.wait_s(time.monotonic()):
+            self._slow_down(text, wait_s)
+            return
+        try:
+            await self.frame(text)
+        except wire.FrameError as error:
+            instruments.refused_frames.labels(error.code.value).inc()
+            self.tell(error.as_frame())
+        except DatabaseError:
+            logger.exception("a %s could not be let in", self.kind)
+            self.refuse(wire.ErrorCode.UNAVAILABLE, "the service cannot be reached now; try again")
+            self.hang_up(TRY_AGAIN_LATER, "unavailable")
+
+    def _slow_down(self, text: str, wait_s: float) -> None:
+        instruments.refused_frames.labels(wire.ErrorCode.SLOW_DOWN.value).inc()
+        self.tell(wire.too_fast(text, wait_s))
+        if self._pace.lost_patience:
+            self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
+
+    async def frame(self, text: str) -> None:
+        """Parses and carries out one frame. Raises `FrameError`."""
+        raise NotImplementedError
+
+    async def answered(self, frame: wire.ClientFrame, action: Awaitable[None]) -> None:
+        """Carries out an action and answers its refusals."""
+        try:
+            await action
+        except Refusal as refusal:
+            self.refuse(refusal.code, refusal.message, frame)
+        except NotFound:
+            self.refuse(wire.ErrorCode.NOT_FOUND, "there is no such conversation", frame)
+        except (LogUnavailable, DatabaseError):
+            logger.exception("a %s was not carried out", type(frame).__name__)
+            self.refuse(wire.ErrorCode.UNAVAILABLE, "it could not be done now; send it again", frame)
+
+    # ------------------------------------------------------------ the end
+
+    def left(self) -> None:
+        """Gives up what the client held. Must not wait: slow farewells are tasks of the owner."""
+
+    def end(self) -> None:
+        """The transport is gone. May be called again."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self._greeted:
+            self._greeted = False
+            instruments.sockets.labels(self.kind).dec()
+            self.left()
