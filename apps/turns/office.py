@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import msgspec
+
 from apps.conversations import selectors
 from apps.conversations.opening import current_conversation, empty_conversation
 from apps.customers.facts import Asker
@@ -125,12 +127,23 @@ class Office:
         """Raises `NotFound`. The panel holds what is known without asking the shop; see `fresh_panel`."""
         snapshot, page, last = await in_database(_agent_state, conversation, workspace)
         last = self.runtime.ledger.unstored(conversation) or last
-        stages, marks = (waterfall_frame(last).stages, last.marks) if last is not None else ((), {})
+        trace = waterfall_frame(last) if last is not None else None
         self._look_after(snapshot)
         panel, live = await asyncio.gather(
             self._panel(snapshot, needed=False), self.supervisor.live(snapshot)
         )
-        return wire.Watching(row=snapshot.row, page=page, panel=panel, live=live, stages=stages, marks=marks)
+        state = wire.Watching(row=snapshot.row, page=page, panel=panel, live=live)
+        if trace is None:
+            return state
+        return msgspec.structs.replace(
+            state,
+            stages=trace.stages,
+            marks=trace.marks,
+            turn=trace.turn,
+            part=trace.part,
+            painted_ms=trace.painted_ms,
+            added_ms=trace.added_ms,
+        )
 
     async def fresh_panel(self, workspace: str, conversation: str) -> wire.PanelChanged:
         """The panel with the shop asked. Raises `NotFound`."""

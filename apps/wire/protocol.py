@@ -422,6 +422,10 @@ class Watching(Struct, frozen=True, omit_defaults=True, tag="watching"):
     live: LiveTurn | None = None
     stages: tuple[Stage, ...] = ()
     marks: dict[str, str] = {}
+    turn: str | None = None  # whose stages these are
+    part: int | None = None
+    painted_ms: float | None = None
+    added_ms: float | None = None
 
 
 class Waterfall(Struct, frozen=True, omit_defaults=True, tag="waterfall"):

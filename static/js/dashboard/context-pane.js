@@ -4,7 +4,7 @@
 import { avatar, button, emit, h, verifiedMark } from "./dom.js";
 import { icon } from "./icons.js";
 import { ageText, nameOf } from "./view.js";
-import { bars, layout, markChips, rounded } from "./waterfall.js";
+import { bars, figures, layout, markChips, rounded } from "./waterfall.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./room.js").Room} Room */
@@ -26,6 +26,8 @@ export class ContextPane extends HTMLElement {
   #panel;
   /** @type {readonly unknown[]|undefined} */
   #stages;
+  /** @type {import("./traces.js").Traces|undefined} */
+  #traces;
 
   /** @param {View} view */
   paint(view) {
@@ -35,8 +37,9 @@ export class ContextPane extends HTMLElement {
     if (panel !== this.#panel) this.#paintPanel(view, panel);
     this.#panel = panel;
     this.#answer.hidden = panel === null;
-    if (room && room.stages !== this.#stages) this.#paintAnswer(view.words, room);
+    if (room && (room.stages !== this.#stages || room.traces !== this.#traces)) this.#paintAnswer(view.words, room);
     this.#stages = room?.stages;
+    this.#traces = room?.traces;
   }
 
   /** Moves the focus in, when the pane has become a drawer. */
@@ -84,9 +87,11 @@ export class ContextPane extends HTMLElement {
       );
       return;
     }
+    const newest = [...room.traces.values()].at(-1);
     const total = words.t("context.total_ms", { ms: rounded(layout(room.stages).total_ms) });
     this.#answer.replaceChildren(
       h("h2", {}, words.t("context.waterfall"), h("small", {}, total)),
+      ...(newest ? [h("p", { class: "quiet-note" }, figures(newest, words))] : []),
       bars(room.stages, words),
       markChips(room.marks, words),
     );

@@ -5,6 +5,7 @@ import { CatchUp } from "../wire/catchup.js";
 import { compose, discard, empty, retry } from "../wire/timeline.js";
 import { countRows, emptyInbox, newlyQueued, reduceInbox } from "./inbox.js";
 import { emptyRoom, keepRoom, reduceRooms } from "./room.js";
+import { withTraces } from "./traces.js";
 import { countUnread, parseUnread, unreadOf } from "./unread.js";
 
 /** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
@@ -41,7 +42,10 @@ import { countUnread, parseUnread, unreadOf } from "./unread.js";
 
 const TYPING_SHOWN_MS = 6_000;
 
-/** Events: `change`; `notice` (detail: Notice); `queued` (detail: rows that now wait for a person). */
+/**
+ * Events: `change`; `notice` (detail: Notice); `queued` (detail: rows that now wait for a person);
+ * `watched` (detail: the conversation whose state has come).
+ */
 export class Desk extends EventTarget {
   /** @type {DeskState} */
   state;
@@ -153,6 +157,17 @@ export class Desk extends EventTarget {
     if (this.room) this.#setRoom({ ...this.room, timeline: discard(this.room.timeline, id) });
   }
 
+  /**
+   * What was measured of a conversation's answers.
+   * @param {string} conversation
+   * @param {readonly import("./traces.js").Trace[]} traces
+   */
+  learn(conversation, traces) {
+    const room = this.state.rooms.get(conversation);
+    const all = withTraces(withTraces(new Map(), traces), room?.traces.values() ?? []);
+    if (room) this.#setRoom({ ...room, traces: all });
+  }
+
   /** @param {boolean} on */
   setTyping(on) {
     if (this.state.open !== null) this.#line.send({ type: "typing.set", conversation: this.state.open, on });
@@ -200,6 +215,7 @@ export class Desk extends EventTarget {
     if (inbox !== before || rooms !== this.state.rooms) this.#set({ inbox, rooms });
     if (inbox !== before) this.#read();
     if (frame.type === "inbox") this.#welcomed(frame.now);
+    if (frame.type === "watching") this.dispatchEvent(new CustomEvent("watched", { detail: frame.row.conversation }));
     if (frame.type === "ack") this.#stored(frame.id, frame.seq);
     if (frame.type === "refused") this.#refused(frame);
     if (frame.type === "typing" && frame.on) this.#forgetTyping(frame.conversation);

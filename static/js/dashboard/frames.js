@@ -32,7 +32,7 @@ export const TABLE = new Map([
   [15, ["inbox.row", [["row", NEEDED, row]]]],
   [16, ["watching", [
     ["row", NEEDED, row], ["page", NEEDED, page], ["panel", NEEDED, panel], ["live", null, live],
-    ["stages", [], stage], ["marks", {}],
+    ["stages", [], stage], ["marks", {}], ["turn", null], ["part", null], ["painted_ms", null], ["added_ms", null],
   ]]],
   [17, ["waterfall", [
     "conversation", "turn", ["stages", NEEDED, stage], ["marks", {}], ["part", 1], ["painted_ms", null],

@@ -2,14 +2,16 @@
 /** What is on the screen of a thread, in order: days, groups, the unread line. Pure. */
 
 import { rows } from "../wire/timeline.js";
+import { traceOf } from "./traces.js";
 
 /** @typedef {import("../wire/timeline.js").Timeline} Timeline */
 /** @typedef {import("../wire/timeline.js").Row} Row */
 /**
  * @typedef {{ key: string, kind: "day", at: number } | { key: string, kind: "unread" }
- *   | { key: string, kind: "row", row: Row, first: boolean, last: boolean, cutBy: string, assistant: string }} Line
+ *   | { key: string, kind: "row", row: Row, first: boolean, last: boolean, cutBy: string, assistant: string,
+ *     trace: import("./traces.js").Trace|null }} Line
  * `first` and `last` of a group of one speaker; `cutBy` names who took over right after a cut answer,
- * `assistant` how the assistant was last called.
+ * `assistant` how the assistant was last called, `trace` what was measured of an answer.
  */
 
 const GROUP_MS = 5 * 60_000;
@@ -18,9 +20,10 @@ const GROUP_MS = 5 * 60_000;
  * @param {Timeline} timeline
  * @param {number|null} readUpTo
  * @param {(at: number) => string} dayOf names the day a time falls on
+ * @param {import("./traces.js").Traces} [traces]
  * @returns {Line[]}
  */
-export function threadLines(timeline, readUpTo, dayOf) {
+export function threadLines(timeline, readUpTo, dayOf, traces = new Map()) {
   const shown = rows(timeline);
   /** @type {Line[]} */
   const lines = [];
@@ -41,7 +44,8 @@ export function threadLines(timeline, readUpTo, dayOf) {
     const broken = lines.at(-1)?.kind !== "row";
     const first = broken || !sameGroup(shown[index - 1], row);
     const last = !shown[index + 1] || !sameGroup(row, shown[index + 1]);
-    lines.push({ key: keyOf(row), kind: "row", row, first, last, cutBy: cutBy(shown, index), assistant });
+    const trace = row.kind === "message" ? traceOf(traces, row.message) : null;
+    lines.push({ key: keyOf(row), kind: "row", row, first, last, cutBy: cutBy(shown, index), assistant, trace });
   });
   return lines;
 }

@@ -16,6 +16,7 @@ import { Preferences } from "./preferences.js";
 import { ReplyComposer } from "./reply-composer.js";
 import { SettingsMenu } from "./settings-menu.js";
 import { ToastStack } from "./toasts.js";
+import { fetchTraces } from "./traces.js";
 import { nameOf } from "./view.js";
 
 const PATIENCE_MS = 200;
@@ -94,6 +95,11 @@ desk.addEventListener("change", () => {
 });
 desk.addEventListener("notice", (event) => {
   toasts.show(/** @type {CustomEvent<import("./desk.js").Notice>} */ (event).detail, words);
+});
+desk.addEventListener("watched", async (event) => {
+  const id = /** @type {CustomEvent<string>} */ (event).detail;
+  const traces = await fetchTraces(id);
+  if (traces !== null) desk.learn(id, traces);
 });
 desk.addEventListener("queued", (event) => {
   const rows = /** @type {CustomEvent<import("../wire/frames.js").InboxRow[]>} */ (event).detail;

@@ -6,6 +6,7 @@ import { safeHref } from "../wire/markdown-inlines.js";
 import { show } from "../wire/markdown.js";
 import { button, emit, h, setText } from "./dom.js";
 import { nameOf } from "./view.js";
+import { fillTrace } from "./waterfall.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./lines.js").Line} Line */
@@ -20,6 +21,8 @@ export class MessageNode {
   #by = h("div", { class: "said-by" });
   #bubble = h("div", { class: "bubble" });
   #below = h("div", { class: "below" });
+  /** Stays the same element, so that it stays open when the message is painted again. */
+  #trace = h("details", { class: "trace" });
   #host;
   /** @type {RowLine|null} */
   #painted = null;
@@ -62,7 +65,8 @@ export class MessageNode {
     this.#say(message.author, message.text);
     const cut = CUTS.has(message.state) ? cutLine(words, message.state, line.cutBy, desk.me?.name) : null;
     const time = line.last ? h("div", { class: "meta" }, h("time", {}, words.time(message.at))) : null;
-    this.#below.replaceChildren(...present([sourceChips(message, words), cut, time]));
+    if (line.trace) fillTrace(this.#trace, line.trace, words);
+    this.#below.replaceChildren(...present([sourceChips(message, words), cut, time, line.trace && this.#trace]));
   }
 
   /**
@@ -169,7 +173,7 @@ export class MessageNode {
  */
 function same(a, b) {
   if (a.row.kind === "live" && b.row.kind === "live") return a.row.live === b.row.live;
-  return a.row === b.row && a.first === b.first && a.last === b.last && a.cutBy === b.cutBy;
+  return a.row === b.row && a.first === b.first && a.last === b.last && a.cutBy === b.cutBy && a.trace === b.trace;
 }
 
 /**

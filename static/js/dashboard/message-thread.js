@@ -46,7 +46,7 @@ export class MessageThread extends HTMLElement {
     const atEnd = anew || this.#atEnd();
     const { scrollHeight, scrollTop } = this.#scroller;
     const oldest = this.#list.querySelector("li.said, li.line-event");
-    const lines = threadLines(room.timeline, room.readUpTo, (at) => view.words.day.format(at));
+    const lines = threadLines(room.timeline, room.readUpTo, (at) => view.words.day.format(at), room.traces);
     const grown = lines.length > this.#nodes.size || room.timeline.live !== null;
     const nodes = lines.map((line) => this.#node(view, line));
     this.#forget(lines);

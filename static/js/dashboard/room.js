@@ -2,6 +2,7 @@
 /** One conversation as an agent sees it: its timeline and what stands beside it. Pure. */
 
 import { empty, reduce } from "../wire/timeline.js";
+import { withTraces } from "./traces.js";
 
 /** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
 /** @typedef {import("../wire/frames.js").Panel} Panel */
@@ -17,6 +18,7 @@ import { empty, reduce } from "../wire/timeline.js";
  * @property {Panel|null} panel
  * @property {readonly Stage[]} stages of the last turn
  * @property {Readonly<Record<string, string>>} marks what was warm in it
+ * @property {import("./traces.js").Traces} traces of every answer, as far as they are known
  */
 
 const ROOMS_KEPT = 20;
@@ -27,7 +29,8 @@ const ROOMS_KEPT = 20;
  * @returns {Room}
  */
 export function emptyRoom(id, readUpTo = null) {
-  return { id, phase: "loading", error: null, readUpTo, timeline: empty(id), panel: null, stages: [], marks: {} };
+  const timeline = empty(id);
+  return { id, phase: "loading", error: null, readUpTo, timeline, panel: null, stages: [], marks: {}, traces: new Map() };
 }
 
 /**
@@ -41,9 +44,10 @@ export function reduceRoom(room, frame) {
   switch (frame.type) {
     case "watching":
       if (frame.row.conversation !== room.id) return next;
-      return { ...next, phase: "ready", error: null, panel: frame.panel, stages: frame.stages, marks: frame.marks };
+      return { ...next, phase: "ready", error: null, panel: frame.panel, ...lastAnswer(room, frame) };
     case "waterfall":
-      return frame.conversation === room.id ? { ...next, stages: frame.stages, marks: frame.marks } : next;
+      if (frame.conversation !== room.id) return next;
+      return { ...next, stages: frame.stages, marks: frame.marks, traces: withTraces(room.traces, [frame]) };
     case "panel":
       return frame.conversation === room.id ? { ...next, panel: frame.panel } : next;
     case "refused":
@@ -52,6 +56,15 @@ export function reduceRoom(room, frame) {
     default:
       return next;
   }
+}
+
+/**
+ * @param {Room} room
+ * @param {import("../wire/frames.js").WatchingFrame} frame
+ */
+function lastAnswer({ traces }, { stages, marks, turn, part, painted_ms, added_ms }) {
+  if (turn === null) return { stages, marks };
+  return { stages, marks, traces: withTraces(traces, [{ turn, part: part ?? 1, stages, marks, painted_ms, added_ms }]) };
 }
 
 /**

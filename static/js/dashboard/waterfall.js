@@ -29,18 +29,48 @@ export function bars(stages, words) {
     "dl",
     { class: "bars" },
     ...layout(stages).bars.map(({ stage, start, size }) => {
-      const bar = h("span", { class: "bar" });
-      bar.style.setProperty("--start", String(start));
-      bar.style.setProperty("--size", String(size));
+      const bar = stage.ms > 0 ? h("span", { class: "bar" }) : null;
+      bar?.style.setProperty("--start", String(start));
+      bar?.style.setProperty("--size", String(size));
       const name = words.has(`stage.${stage.name}`) ? words.t(`stage.${stage.name}`) : stage.name;
       return h(
         "div",
         { title: stage.note ? `${name}: ${stage.note}` : null },
         h("dt", {}, name),
-        h("dd", { class: "track", "aria-hidden": "true" }, bar),
+        h("dd", { class: "track", "aria-hidden": "true" }, ...(bar ? [bar] : [])),
         h("dd", { class: "ms" }, words.t("context.ms", { ms: rounded(stage.ms) })),
       );
     }),
+  );
+}
+
+/**
+ * What the customer saw and what we added, in words; "" where nothing was said.
+ * @param {{ painted_ms: number|null, added_ms: number|null, stages: readonly Stage[] }} trace
+ * @param {Words} words
+ */
+export function figures({ painted_ms, added_ms, stages }, words) {
+  const first = stages.find(({ name }) => name === "first_frame");
+  const seen =
+    painted_ms !== null
+      ? words.t("trace.seen", { ms: rounded(painted_ms) })
+      : first && first.ms > 0
+        ? words.t("trace.sent", { ms: rounded(first.start_ms + first.ms) })
+        : "";
+  return [seen, added_ms === null ? "" : words.t("trace.added", { ms: rounded(added_ms) })].filter(Boolean).join(" · ");
+}
+
+/**
+ * The figures of an answer, with its bars behind them.
+ * @param {HTMLElement} details
+ * @param {import("./traces.js").Trace} trace
+ * @param {Words} words
+ */
+export function fillTrace(details, trace, words) {
+  details.replaceChildren(
+    h("summary", {}, figures(trace, words) || words.t("trace.stages")),
+    bars(trace.stages, words),
+    markChips(trace.marks, words),
   );
 }
 

@@ -147,6 +147,10 @@ export const TEXT_LIMIT = 8000;
  * @property {LiveTurn | null} live
  * @property {Stage[]} stages
  * @property {Record<string, string>} marks
+ * @property {string | null} turn
+ * @property {number | null} part
+ * @property {number | null} painted_ms
+ * @property {number | null} added_ms
  */
 /** @typedef {{type: "waterfall", conversation: string, turn: string, stages: Stage[], marks: Record<string, string>, part: number, painted_ms: number | null, added_ms: number | null}} WaterfallFrame */
 /** @typedef {{type: "presence", agents: AgentView[]}} PresenceFrame */
