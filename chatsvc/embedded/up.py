@@ -114,10 +114,7 @@ def _start(checkout: Checkout, supervisor: Supervisor) -> None:
         supervisor.start(_shop(shop.port, shop.key))
     _run_to_end(checkout, "chatsvc.embedded.prepare", "Preparing the database and the static files failed")
     supervisor.start(_python("worker", "celery", "-A", "chatsvc", "worker", *_WORKER))
-    schedule = str(checkout.var_dir / "beat-schedule")
-    supervisor.start(
-        _python("beat", "celery", "-A", "chatsvc", "beat", "-l", "INFO", "-s", schedule, "--pidfile=")
-    )
+    supervisor.start(_python("beat", "celery", "-A", "chatsvc", "beat", "-l", "INFO", "--pidfile="))
     web = supervisor.start(_web(checkout.environment))
     if model:
         supervisor.wait_for(model, READY_S)

@@ -143,6 +143,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A killed worker's task is handed out again after this long: longer than any may run (120 s, an article).
     "visibility_timeout": 180,
 }
+CELERY_BEAT_SCHEDULE_FILENAME = str(ENVIRONMENT.var_dir / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "prune-turns": {"task": "apps.insights.tasks.prune_turns", "schedule": timedelta(hours=1)},
     "sweep-outbox": {"task": "apps.conversations.tasks.sweep_outbox", "schedule": timedelta(seconds=5)},
