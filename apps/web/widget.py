@@ -35,6 +35,7 @@ MODULES: Final = (
     "js/widget/layout.js",
     "js/widget/outbox.js",
     "js/widget/painter.js",
+    "js/widget/paints.js",
     "js/widget/port.js",
     "js/widget/reading.js",
     "js/widget/session.js",
