@@ -40,8 +40,11 @@ class Environment:
 
 
 def read_environment(variables: dict[str, str] | None = None) -> Environment:
-    """Environment variables win over `.env`. Raises `SettingError` with one clear line."""
-    values = {**_dotenv(BASE_DIR / ".env"), **(dict(os.environ) if variables is None else variables)}
+    """Of the given variables alone; without them the environment's, which win over `.env`.
+
+    Raises `SettingError` with one clear line.
+    """
+    values = {**_dotenv(BASE_DIR / ".env"), **os.environ} if variables is None else variables
     host, port = parse_bind(values.get("CHATSVC_BIND", "127.0.0.1:8000"))
     var_dir = Path(values.get("CHATSVC_VAR", str(BASE_DIR / "var")))
     return Environment(

@@ -22,9 +22,16 @@ os.environ.update(
     CHATSVC_BIND="127.0.0.1:8000",
     ALLOWED_HOSTS="localhost,127.0.0.1,testserver",
     TRUSTED_ORIGINS="",
+    BEHIND_TLS_PROXY="0",
     LLM_BASE_URL="",
     LLM_API_KEY="",
     LLM_MODEL="",
+    LLM_CA_FILE="",
+    MAIL_HOST="",
+    MAIL_PORT="587",
+    MAIL_USER="",
+    MAIL_PASSWORD="",
+    MAIL_FROM="support@localhost",
     DURABILITY="normal",
 )
 os.environ.setdefault("DATABASE_URL", f"sqlite:///{VAR_DIR / 'chatsvc.sqlite3'}")
