@@ -38,7 +38,7 @@ class ModelEndpointForm(WriteOnlyForm):
         fields = (
             "site", "name", "enabled", "priority", "provider", "dialect", "base_url", "api_key", "model", "http2",
             "max_concurrent", "max_output_tokens", "price_in", "price_out", "extra_body", "continue_chains",
-            "keep_responses", "prepare_prompts",
+            "keep_responses",
         )  # fmt: skip
         labels = {
             "base_url": _("Address"), "max_output_tokens": _("Tokens of an answer"), "extra_body": _("More fields"),
@@ -77,7 +77,7 @@ class ModelEndpointAdmin(ScopedAdmin):
         (
             _("Advanced"),
             {
-                "fields": ("http2", "extra_body", "continue_chains", "keep_responses", "prepare_prompts"),
+                "fields": ("http2", "extra_body", "continue_chains", "keep_responses"),
                 "classes": ("collapse",),
             },
         ),

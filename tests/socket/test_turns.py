@@ -13,6 +13,7 @@ from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
+from tests.support.model_line import answers
 from tests.support.processes import Deployment, Web, Worker
 from tests.support.world import World, act, made
 
@@ -269,3 +270,20 @@ async def test_a_handed_over_conversation_keeps_its_place_in_the_queue(web: Web)
             await line.client.expect("ack")
         queue = await second.client.expect("queue")
     assert queue["position"] == 2
+
+
+async def test_over_a_model_socket_a_turn_sends_only_what_is_new_to_what_was_stored(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await made()
+    await asyncio.to_thread(world.model, plain_upstream, provider="responses_socket", dialect="openai")
+    # White space at the ends, which a stored message might lose.
+    plain_upstream.always(Plan(script=Text("  Yes.\n\n1. 第一\n2. \U0001f600 second \n")))
+    async with world.customer(web) as line:
+        for question in ("one ", " two\n", "three"):
+            await line.say(question)
+            await line.answer()
+    seen = answers(plain_upstream)
+    assert [request.method for request in seen] == ["WS"] * 3
+    assert [bool(request.previous_response_id) for request in seen] == [False, True, True]
+    assert [request.input_items for request in seen[1:]] == [1, 1]
