@@ -66,7 +66,6 @@ class ErrorCode(StrEnum):
     UNKNOWN_SUBPROTOCOL = "unknown_subprotocol"
     SLOW_DOWN = "slow_down"
     UNAVAILABLE = "unavailable"
-    RELOAD = "reload"  # the gap cannot be filled: fetch the state anew
 
 
 class Author(StrEnum):
@@ -247,7 +246,6 @@ class Stage(Struct, frozen=True, omit_defaults=True):
     name: str
     start_ms: float
     ms: float
-    note: str = ""
 
 
 # ---------------------------------------------------------------- server → client
@@ -378,7 +376,6 @@ class Welcome(Struct, frozen=True, omit_defaults=True, tag="welcome"):
     live: LiveTurn | None = None
     queue_position: int | None = None
     contact: bool = False  # an address was left
-    trace: str = ""
 
 
 class History(Struct, frozen=True, omit_defaults=True, tag="history"):
@@ -404,7 +401,6 @@ class Inbox(Struct, frozen=True, omit_defaults=True, tag="inbox"):
     agents: tuple[AgentView, ...]
     heartbeat_s: int
     now: int
-    revision: int = 0
 
 
 class InboxChanged(Struct, frozen=True, omit_defaults=True, tag="inbox.row"):

@@ -71,7 +71,7 @@ ROW = p.InboxRow(
     1_750_000_000_000,
 )
 AGENT = p.AgentView("a1", "Kim", True, ("t1", "t2"))
-STAGES = (p.Stage("rules", 0.4, 1.25), p.Stage("model", 2.0, 310.5, "builtin"))
+STAGES = (p.Stage("rules", 0.4, 1.25), p.Stage("model", 2.0, 310.5))
 
 EXAMPLES: tuple[p.ServerFrame, ...] = (
     *EVENTS,
@@ -95,12 +95,12 @@ EXAMPLES: tuple[p.ServerFrame, ...] = (
     p.Welcome("c", "k", "", False, p.Status.OPEN, ASSISTANT, EMPTY_PAGE, True, p.Availability(True), 30, 1_750_000_000),
     p.Welcome(
         "c", "k", "Mia Chen", True, p.Status.OPEN, QUEUE, PAGE, True, HOURS, 30, 1_750_000_000_000,
-        LIVE, 2, True, "trace-1",
+        LIVE, 2, True,
     ),
     p.History(PAGE, after=3, live=LIVE),
     p.History(EMPTY_PAGE, before=12),
     p.Conversations((SUMMARY,)),
-    p.Inbox(AGENT, (ROW,), (AGENT, p.AgentView("a2", "Ana", False)), 30, 1_750_000_000_000, 12),
+    p.Inbox(AGENT, (ROW,), (AGENT, p.AgentView("a2", "Ana", False)), 30, 1_750_000_000_000),
     p.InboxChanged(ROW),
     p.Watching(ROW, PAGE, PANEL, LIVE, STAGES, {"profile": "warm"}, "u1", 1, 210.5, 9.25),
     p.Watching(ROW, PAGE, PANEL),

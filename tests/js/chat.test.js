@@ -321,15 +321,6 @@ test("an interrupted switch begins with a hello that resumes nothing", async (t)
   assert.equal("conversation" in sent("hello")[0], false);
 });
 
-test("told to reload, it opens the conversation anew", async (t) => {
-  const { says, sent, shown } = await opened(t);
-  says(said(1, "old"));
-  says({ type: "refused", code: "reload", message: "" });
-  assert.deepEqual(sent("conversation.open"), [{ type: "conversation.open", conversation: "c" }]);
-  says(welcome({ page: { ...page(9, [said(9, "new")]), epoch: "e2" } }));
-  assert.deepEqual(shown(), ["new"]);
-});
-
 test("the list of earlier conversations is asked for and shown", async (t) => {
   const { chat, says, sent, net } = await opened(t);
   assert.equal(chat.listEarlier(), true);

@@ -22,12 +22,12 @@ const row = [
 /** @type {Shape} */
 const agent = ["id", "name", "online", ["teams", []]];
 /** @type {Shape} */
-const stage = ["name", "start_ms", "ms", ["note", ""]];
+const stage = ["name", "start_ms", "ms"];
 /** What an agent's socket brings. @type {import("../wire/frames.js").Table} */
 export const TABLE = new Map([
   ...SHARED,
   [14, ["inbox", [
-    ["me", NEEDED, agent], ["rows", NEEDED, row], ["agents", NEEDED, agent], "heartbeat_s", "now", ["revision", 0],
+    ["me", NEEDED, agent], ["rows", NEEDED, row], ["agents", NEEDED, agent], "heartbeat_s", "now",
   ]]],
   [15, ["inbox.row", [["row", NEEDED, row]]]],
   [16, ["watching", [

@@ -35,7 +35,7 @@ export function bars(stages, words) {
       const name = words.has(`stage.${stage.name}`) ? words.t(`stage.${stage.name}`) : stage.name;
       return h(
         "div",
-        { title: stage.note ? `${name}: ${stage.note}` : null },
+        {},
         h("dt", {}, name),
         h("dd", { class: "track", "aria-hidden": "true" }, ...(bar ? [bar] : [])),
         h("dd", { class: "ms" }, words.t("context.ms", { ms: rounded(stage.ms) })),

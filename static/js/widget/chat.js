@@ -289,10 +289,6 @@ export class Chat extends EventTarget {
 
   /** @param {import("../wire/frames.js").RefusedFrame} frame */
   #refuse(frame) {
-    if (frame.code === "reload") {
-      this.#startsAnew = true;
-      return void this.#socket.send({ type: "conversation.open", conversation: this.line.id });
-    }
     const letter = this.#outbox.all().find((one) => one.id === frame.id);
     if (letter === undefined) return this.#refuseAction(frame);
     if (frame.code === "slow_down") return this.#postLater((frame.retry_after_s ?? 0) * 1000 || RETRY_MS);

@@ -66,7 +66,7 @@ export const TEXT_LIMIT = 8000;
  * @property {number | null} waiting_since
  */
 /** @typedef {{id: string, name: string, online: boolean, teams: string[]}} AgentView */
-/** @typedef {{name: string, start_ms: number, ms: number, note: string}} Stage */
+/** @typedef {{name: string, start_ms: number, ms: number}} Stage */
 /**
  * @typedef {object} EventFrame
  * @property {"event"} type
@@ -123,7 +123,6 @@ export const TEXT_LIMIT = 8000;
  * @property {LiveTurn | null} live
  * @property {number | null} queue_position
  * @property {boolean} contact
- * @property {string} trace
  */
 /** @typedef {{type: "history", page: Page, after: number | null, before: number | null, live: LiveTurn | null}} HistoryFrame */
 /** @typedef {{type: "conversations", items: Summary[]}} ConversationsFrame */
@@ -135,7 +134,6 @@ export const TEXT_LIMIT = 8000;
  * @property {AgentView[]} agents
  * @property {number} heartbeat_s
  * @property {number} now
- * @property {number} revision
  */
 /** @typedef {{type: "inbox.row", row: InboxRow}} InboxRowFrame */
 /**
@@ -211,7 +209,7 @@ export const TABLE = new Map([
   [11, ["welcome", [
     "conversation", "customer", "name", "verified", "status", ["owner", NEEDED, owner], ["page", NEEDED, page],
     "assistant", ["availability", NEEDED, availability], "heartbeat_s", "now", ["live", null, live],
-    ["queue_position", null], ["contact", false], ["trace", ""],
+    ["queue_position", null], ["contact", false],
   ]]],
   [12, ["history", [["page", NEEDED, page], ["after", null], ["before", null], ["live", null, live]]]],
   [13, ["conversations", [["items", NEEDED, summary]]]],
