@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 OPERATION_TIMEOUT_S = 1.0
+FAILURES_BEFORE_REST = 3
+REST_S = 1.0
 
 # What a caller may catch: the server is down, slow, full or restarting.
 Unreachable = (RedisError, OSError, TimeoutError)
@@ -41,6 +44,24 @@ def connect_blocking() -> BlockingRedis:
     return BlockingRedis.from_url(
         settings.REDIS_URL, socket_timeout=OPERATION_TIMEOUT_S, socket_connect_timeout=OPERATION_TIMEOUT_S
     )
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Open for a second after three failures in a row: whoever can do without Redis then does so at once."""
+
+    _failures: int = 0
+    _resting_until: float = 0.0  # monotonic
+
+    @property
+    def open(self) -> bool:
+        return time.monotonic() < self._resting_until
+
+    def note(self, *, failed: bool) -> None:
+        """Takes note of how a call ended. The first failure after a rest begins another."""
+        self._failures = self._failures + 1 if failed else 0
+        if self._failures >= FAILURES_BEFORE_REST:
+            self._resting_until = time.monotonic() + REST_S
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import msgspec
@@ -11,14 +10,12 @@ import numpy as np
 from redis.asyncio import Redis
 
 from apps.engine.cache import TTL_S, Answer, Scope
-from apps.stores.redis import Unreachable
+from apps.stores.redis import Breaker, Unreachable
 from apps.telemetry import instruments
 
 # A look-up waits so long at most, and the search runs meanwhile: a hit saves hundreds of milliseconds.
 LOOK_DEADLINE_S = 0.05
 BACKGROUND_DEADLINE_S = 0.5
-FAILURES_BEFORE_REST = 3
-REST_S = 1.0
 MAX_ENTRIES = 2000  # of one site, language and version
 BATCH = 100
 # Processes tell the time by their own clocks, and list an answer a moment after they stamped it.
@@ -39,15 +36,14 @@ class AnswerCopies:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._failures = 0
-        self._resting_until = 0.0
+        self._breaker = Breaker()
 
     async def get(self, scope: Scope, key: str) -> Answer | None:
         """The answer to these words, whoever kept it. None as well when Redis is late or down."""
-        if time.monotonic() < self._resting_until:
+        if self._breaker.open:
             return None
         found = await _ask(self._redis.get(_entry(scope, key)), LOOK_DEADLINE_S)
-        self._note(failed=found is _LATE)
+        self._breaker.note(failed=found is _LATE)
         return _read(found) if found and found is not _LATE else None
 
     async def put(self, scope: Scope, answer: Answer) -> None:
@@ -71,12 +67,6 @@ class AnswerCopies:
         named = [_entry(scope, key.decode()) for key in keys]
         found = await _ask(self._redis.mget(named), BACKGROUND_DEADLINE_S)
         return [] if found is _LATE else [_read(copy) for copy in found if copy]
-
-    def _note(self, *, failed: bool) -> None:
-        """After three late answers in a row turns do without Redis for a second."""
-        self._failures = self._failures + 1 if failed else 0
-        if self._failures >= FAILURES_BEFORE_REST:
-            self._resting_until = time.monotonic() + REST_S
 
 
 _LATE = object()

@@ -6,20 +6,17 @@ Redis down does not stop a stream. Every call has a short deadline; the caller g
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
 
-from apps.stores.redis import Unreachable
+from apps.stores.redis import Breaker, Unreachable
 from apps.telemetry import instruments
 
 APPEND_DEADLINE_S = 0.02
 CONTROL_DEADLINE_S = 0.5
 BUFFER_TTL_S = 900
-FAILURES_BEFORE_REST = 3
-REST_S = 1.0
 INTEREST_TTL_S = 60
 
 # KEYS: state, text. ARGV: fence, turn, part, text so far, ttl. Beginning again keeps a stop that was told meanwhile.
@@ -99,8 +96,7 @@ class StreamBuffer:
         self._begin = redis.register_script(_BEGIN)
         self._append = redis.register_script(_APPEND)
         self._end = redis.register_script(_END)
-        self._failures = 0
-        self._resting_until = 0.0
+        self._breaker = Breaker()
 
     async def begin(
         self,
@@ -183,10 +179,10 @@ class StreamBuffer:
         )
 
     async def _call(self, operation: str, call: Any, deadline_s: float = CONTROL_DEADLINE_S) -> Any:
-        """None when Redis does not answer in time. After three failures in a row it is not asked for a second,
-        so that a stream without Redis flows as fast as with it.
+        """None when Redis does not answer in time. While the breaker is open it is not asked, so that a stream
+        without Redis flows as fast as with it.
         """
-        if time.monotonic() < self._resting_until:
+        if self._breaker.open:
             call.close()
             return None
         try:
@@ -194,11 +190,9 @@ class StreamBuffer:
                 reply = await call
         except Unreachable:
             instruments.redis_failures.labels(operation).inc()
-            self._failures += 1
-            if self._failures >= FAILURES_BEFORE_REST:
-                self._resting_until = time.monotonic() + REST_S
+            self._breaker.note(failed=True)
             return None
-        self._failures = 0
+        self._breaker.note(failed=False)
         return reply
 
 
