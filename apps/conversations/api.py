@@ -95,12 +95,7 @@ class ConversationMessages(generics.ListAPIView[Message]):
     pagination_class = InPlace
 
     def get_queryset(self) -> QuerySet[Message]:
-        found = Conversation.objects.filter(
-            pk=self.kwargs["conversation"], workspace_id=asking_agent(self.request).workspace_id
-        )
-        if not found.exists():
-            raise NotFound("There is no such conversation.")
-        return Message.objects.filter(conversation_id=self.kwargs["conversation"])
+        return Message.objects.filter(conversation_id=named_conversation(self))
 
 
 @extend_schema(exclude=True)
@@ -112,6 +107,15 @@ class UnknownPath(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         raise NotFound("There is nothing at this address.")
+
+
+def named_conversation(view: APIView) -> str:
+    """The id in the address, once it is known to be of the agent's workspace. One query. Raises `NotFound`."""
+    conversation: str = view.kwargs["conversation"]
+    workspace = asking_agent(view.request).workspace_id
+    if not Conversation.objects.filter(pk=conversation, workspace_id=workspace).exists():
+        raise NotFound("There is no such conversation.")
+    return conversation
 
 
 def asking_agent(request: Any) -> AgentIdentity:

@@ -8,13 +8,11 @@ from typing import Any
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import generics, serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.conversations.api import IsAgent, NewestFirst, asking_agent
-from apps.conversations.models import Conversation
+from apps.conversations.api import IsAgent, NewestFirst, asking_agent, named_conversation
 from apps.insights.latency import LONGEST_WINDOW_HOURS, WINDOW_HOURS, latency
 from apps.insights.quantiles import of_gaps
 from apps.turns.models import Turn
@@ -62,12 +60,7 @@ class ConversationTurns(generics.ListAPIView[Turn]):
     pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[Turn]:
-        found = Conversation.objects.filter(
-            pk=self.kwargs["conversation"], workspace_id=asking_agent(self.request).workspace_id
-        )
-        if not found.exists():
-            raise NotFound("There is no such conversation.")
-        return Turn.objects.filter(conversation_id=self.kwargs["conversation"])
+        return Turn.objects.filter(conversation_id=named_conversation(self))
 
 
 class SiteRow(serializers.Serializer[dict[str, Any]]):
