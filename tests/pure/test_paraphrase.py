@@ -176,6 +176,15 @@ def test_marks_that_mean_something_stay(one: str, other: str) -> None:
     assert normal(one, "en") != normal(other, "en")
 
 
+@pytest.mark.parametrize("written", ["e-mail", "E‑Mail", "e mail", "email"])
+def test_email_is_one_word_however_it_is_written(written: str) -> None:
+    assert normal(f"Where is the {written}?", "en") == "where is the email"
+
+
+def test_the_mail_stays_two_words() -> None:
+    assert normal("Can I return it by the mail?", "en") == "can i return it by the mail"
+
+
 # ---------------------------------------------------------------- the lists
 
 

@@ -41,7 +41,7 @@ _CONTRACTIONS = (
     (re.compile(r"'s\b"), ""),
     (re.compile(r"\bu\b"), "you"),
     (re.compile(r"\bpls\b|\bplz\b"), "please"),
-    (re.compile(r"\be mail"), "email"),
+    (re.compile(r"\be[-‐‑ ]mail"), "email"),
 )
 
 _ENGLISH_LEAD = re.compile(
@@ -101,13 +101,11 @@ def normal(text: str, language: str) -> str:
 
 def _without_courtesies(plain: str, language: str) -> str:
     if language == "zh":
-        plain = _BESIDE_CHINESE.sub("", plain)
-        plain = _CHINESE_TAIL.sub("", _CHINESE_LEAD.sub("", plain, count=1) if _leads(plain) else plain)
-        return _CHINESE_ASKS.sub("吗", plain)
-    plain = plain.replace("e mail", "email")
-    lead = _ENGLISH_LEAD.match(plain)
-    return _ENGLISH_TAIL.sub("", plain[lead.end() :] if lead else plain)
+        core = _between(_CHINESE_LEAD, _BESIDE_CHINESE.sub("", plain), _CHINESE_TAIL)
+        return _CHINESE_ASKS.sub("吗", core)
+    return _between(_ENGLISH_LEAD, plain, _ENGLISH_TAIL)
 
 
-def _leads(plain: str) -> bool:
-    return _CHINESE_LEAD.match(plain) is not None
+def _between(lead: re.Pattern[str], plain: str, tail: re.Pattern[str]) -> str:
+    found = lead.match(plain)
+    return tail.sub("", plain[found.end() :] if found else plain)
