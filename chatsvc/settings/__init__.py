@@ -101,7 +101,6 @@ def _database() -> dict[str, Any]:
 
 
 DATABASES = {"default": _database()}
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = ENVIRONMENT.redis_url
 _BROKER_URL = (
@@ -178,9 +177,7 @@ LOGOUT_REDIRECT_URL = "/login/"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
-USE_I18N = True
 TIME_ZONE = "UTC"
-USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = ENVIRONMENT.var_dir / "static"
@@ -191,10 +188,7 @@ STORAGES = {
 }
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+\.[0-9a-f]{8}\..+$"
 
-SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS_PROXY
-SESSION_COOKIE_SAMESITE = "Lax"
-SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 
 REST_FRAMEWORK = {
@@ -203,7 +197,6 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "chatsvc.rest.error_response",
-    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {"TITLE": "chatsvc", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
 
