@@ -19,7 +19,7 @@ from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.faults import Plan, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
-from tests.support.client import Frame
+from tests.support.client import DEADLINE_S, Frame
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import World, act
 
@@ -67,7 +67,9 @@ async def shop_with(upstream: Upstream, shop: Shop | None = None, mode: str = "f
 
 async def shared(deployment: Deployment, world: World, answers: int = 1) -> None:
     """Waits until so many answers of the site are where the other processes find them."""
-    with Redis.from_url(deployment.redis_url) as redis:
+    with Redis.from_url(
+        deployment.redis_url, socket_connect_timeout=DEADLINE_S, socket_timeout=DEADLINE_S
+    ) as redis:
         pattern = f"answer:{world.site.pk}:*"
         await asyncio.to_thread(wait_for, lambda: len(redis.keys(pattern)) >= answers)
 

@@ -14,7 +14,7 @@ from tests.fakes.upstream.script import Text
 from tests.socket.test_turns import assert_whole, stored
 from tests.support.breaking import locked_database
 from tests.support.processes import Deployment, Web
-from tests.support.world import act, made
+from tests.support.world import Open, act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -163,9 +163,9 @@ async def test_take_hand_back_and_questions_at_once_leave_one_order_for_all(
     ):
         conversation = one.conversation
 
-        async def ask(tab: object, count: int) -> None:
+        async def ask(tab: Open, count: int) -> None:
             for n in range(count):
-                await tab.say(f"Question {n}?")  # type: ignore[attr-defined]
+                await tab.say(f"Question {n}?")
 
         async def seesaw(count: int) -> None:
             for _ in range(count):
@@ -182,9 +182,10 @@ async def test_take_hand_back_and_questions_at_once_leave_one_order_for_all(
     assert rows[-1][1] == "assistant"
     assert [row[1] for row in rows].count("customer") == 13
     await assert_whole(conversation)
-    for tab in (one, two):
-        seen = {f["seq"]: f for f in tab.client.received("event")}
-        assert all(seen[seq]["message"]["place"] for seq in seen if seen[seq].get("message"))
+    first, second = ({f["seq"]: f for f in tab.client.received("event")} for tab in (one, two))
+    shared = first.keys() & second.keys()
+    assert [first[seq] for seq in shared] == [second[seq] for seq in shared]
+    assert "The last one." in [(first[seq].get("message") or {}).get("text") for seq in shared]
 
 
 def settled(conversation: str) -> bool:

@@ -71,7 +71,7 @@ class Postgres(RunningProcess):
 def locked_database(url: str) -> Iterator[None]:
     """Somebody outside holds a lock that no write passes; on PostgreSQL no read of conversations either."""
     if url.startswith("postgres"):
-        with psycopg.connect(url) as connection:
+        with psycopg.connect(url, connect_timeout=10, options="-c lock_timeout=10s") as connection:
             connection.execute("LOCK TABLE conversations_conversation IN ACCESS EXCLUSIVE MODE")
             yield
         return

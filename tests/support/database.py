@@ -53,7 +53,7 @@ class Databases:
         return f"sqlite:///{self._folder / name}.sqlite3"
 
     def _execute(self, statement: str) -> None:
-        with psycopg.connect(self._server, autocommit=True) as connection:
+        with psycopg.connect(self._server, autocommit=True, connect_timeout=10) as connection:
             connection.execute(statement.encode())
 
 

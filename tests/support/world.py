@@ -69,6 +69,13 @@ class Open:
         """The text that the deltas of one live turn have painted."""
         return "".join(frame["text"] for frame in self.client.received("delta") if frame["handle"] == handle)
 
+    def resumed(self) -> str:
+        """The text of the turn that ran when the socket was welcomed, with what every delta since has painted."""
+        text: str = self.welcome["live"]["text"]
+        for delta in self.client.received("delta"):
+            text = text[: delta["offset"]] + delta["text"]
+        return text
+
 
 class World:
     """One workspace of its own on the deployment's database; synchronous parts run in threads."""
