@@ -1,6 +1,7 @@
 // @ts-check
 /** The right pane: who the customer is, how the last answer was made, orders, earlier conversations. */
 
+import { plain } from "../wire/markdown.js";
 import { avatar, button, emit, h, verifiedMark } from "./dom.js";
 import { icon } from "./icons.js";
 import { ageText, nameOf } from "./view.js";
@@ -111,7 +112,7 @@ export class ContextPane extends HTMLElement {
         const element = h(
           "button",
           { type: "button" },
-          h("b", {}, summary.last_line || "…"),
+          h("b", {}, plain(summary.last_line) || "…"),
           h("small", {}, `${state} · ${ageText(now - summary.at, words)}`),
         );
         element.addEventListener("click", () => emit(this, "open", { conversation: summary.id }));
