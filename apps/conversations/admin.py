@@ -20,6 +20,7 @@ from unfold.decorators import display
 from apps.accounts.staff import ReadOnlyAdmin, is_superuser
 from apps.conversations.markup import to_html
 from apps.conversations.models import Conversation, Message, OutboxItem
+from apps.wire.protocol import Author
 
 TRANSCRIPT_LIMIT: Final = 500
 
@@ -74,7 +75,7 @@ class ConversationAdmin(ReadOnlyAdmin):
 
 def _shown(message: Message) -> SafeString | None:
     """As the customer sees it; a customer's own words are only text."""
-    return None if message.author == "customer" else to_html(message.text)
+    return None if message.author == Author.CUSTOMER else to_html(message.text)
 
 
 @admin.register(Message)

@@ -13,7 +13,7 @@ from apps.accounts.models import Agent, Site, Team, Workspace
 from apps.conversations.markup import to_text
 from apps.customers.models import Customer
 from apps.stores.ids import new_id
-from apps.wire.protocol import OwnerKind, Status
+from apps.wire.protocol import Author, OwnerKind, Status
 
 
 class Conversation(models.Model):
@@ -91,7 +91,7 @@ class Conversation(models.Model):
     @property
     def last_words(self) -> str:
         """The last line as it is read: an assistant's without its Markdown."""
-        return to_text(self.last_line) if self.last_author == "assistant" else self.last_line
+        return to_text(self.last_line) if self.last_author == Author.ASSISTANT else self.last_line
 
 
 class Message(models.Model):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from datetime import UTC, datetime
 from typing import assert_never
@@ -21,8 +20,6 @@ from apps.turns.job import Said
 from apps.turns.office import Resume
 from apps.wire import protocol as wire
 from apps.wire.publish import Audience
-
-logger = logging.getLogger(__name__)
 
 
 class CustomerPeer(Peer):

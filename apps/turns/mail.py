@@ -52,12 +52,10 @@ def mail_reply(item: OutboxItem) -> None:
 
 
 def _reads_along(conversation: str) -> bool:
-    redis = connect_blocking()
     try:
-        found: Any = redis.hgetall(interest_key(conversation))
+        with connect_blocking() as redis:
+            found: Any = redis.hgetall(interest_key(conversation))
     except Unreachable as error:
         raise Undeliverable("whether the customer is there is unknown without Redis") from error
-    finally:
-        redis.close()
     prefix = f"{Audience.CUSTOMERS.value}:".encode()
     return any(field.startswith(prefix) and float(until) > time.time() for field, until in found.items())

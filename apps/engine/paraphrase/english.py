@@ -179,8 +179,8 @@ def _actor(text: str, found: set[str]) -> str:
 def _phrases() -> dict[str, str]:
     phrases = {}
     for line in CONCEPTS.splitlines():
-        name, _, listed = line.partition(": ")
-        for phrase in listed.split(", "):
+        name, _, written = line.partition(": ")
+        for phrase in written.split(", "):
             phrases[" ".join(lemma(word) for word in phrase.split())] = f"={name}"
     return phrases
 
