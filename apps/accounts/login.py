@@ -74,6 +74,7 @@ def _digest(name: str) -> str:
 
 
 def _asked(call: Callable[[Redis], T], *, otherwise: T) -> T:
+    """What Redis answers within its time-outs, else `otherwise`."""
     try:
         with connect_blocking() as redis:
             return call(redis)

@@ -46,6 +46,7 @@ class Scope:
 
     @property
     def key(self) -> str:
+        """Names the scope in stores that all processes share."""
         return f"{self.site}:{self.language}:{self.settings}.{self.rules}.{self.knowledge}"
 
     def searched(self, knowledge: int) -> Scope:
@@ -54,6 +55,7 @@ class Scope:
 
     @property
     def versions(self) -> tuple[int, int, int]:
+        """Settings, rules, knowledge: of two scopes in one place the greater is newer."""
         return self.settings, self.rules, self.knowledge
 
 
@@ -102,6 +104,7 @@ def question_of(text: str, locale: str) -> Question | None:
 
 
 def key_of(plain: str) -> str:
+    """Of a normal form, whatever its length: 24 hexadecimal digits."""
     return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 

@@ -47,6 +47,8 @@ class TurnInput:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
+    """What one turn may ask of the outside."""
+
     model: Model
     facts: FactSource
     retrieval: Retrieval

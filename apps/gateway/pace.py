@@ -29,4 +29,5 @@ class Pace:
 
     @property
     def lost_patience(self) -> bool:
+        """Whether so many frames in a row were refused that the socket should be closed."""
         return self._refused >= PATIENCE_FRAMES

@@ -174,6 +174,7 @@ class StreamBuffer:
         await self._call("interest", self._redis.expire(interest_key(conversation), INTEREST_TTL_S * 2))
 
     async def lose_interest(self, conversation: str, audience: str) -> None:
+        """Takes back `show_interest`, before it runs out."""
         await self._call(
             "interest", self._redis.hdel(interest_key(conversation), f"{audience}:{self._process}")
         )

@@ -157,6 +157,7 @@ class Office:
         )
 
     async def show_presence(self, workspace: str) -> None:
+        """Tells the agents of this process who is there now. Two queries; one look at Redis."""
         await self.feed.show_presence(workspace, await self.runtime.presence.online(workspace))
 
     # ------------------------------------------------------------ pieces

@@ -28,6 +28,8 @@ class StoredAsker:
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """A customer's message that no turn has answered. `place` is the message's."""
+
     conversation: str
     site: str
     asker: Asker

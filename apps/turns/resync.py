@@ -37,6 +37,7 @@ class Resync:
         self._told: dict[str, tuple[int, str]] = {}  # conversation -> (last seq, live turn)
 
     async def run(self) -> None:
+        """Tells whenever news may have been missed, for ever; at most once a second."""
         while True:
             lost = await self._loss_noticed()
             self._switchboard.missed.clear()

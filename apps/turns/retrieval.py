@@ -32,4 +32,5 @@ class StartedRetrieval:
         return self._found[0].version if self._found else 0
 
     def cancel(self) -> None:
+        """Nobody needs the search any more. `passages` then gives nothing."""
         self._task.cancel()

@@ -47,11 +47,13 @@ def fresh() -> list[Group]:
 
 
 def near_misses(half: str = "") -> list[NearMiss]:
+    """The pairs of a half, or of both."""
     rows = [NearMiss(**row) for row in _rows("near_misses")]
     return [row for row in rows if not half or row.topic in topics(half)]
 
 
 def topics(half: str) -> frozenset[str]:
+    """What the questions of a half are about."""
     every = sorted({row["topic"] for row in _rows("paraphrases")})
     return frozenset(every[1::2] if half == HALVES[0] else every[0::2])
 
