@@ -22,7 +22,7 @@ from apps.engine.languages import Language, language_of
 from apps.web.policy import NOBODY, SELF, content_security_policy
 
 LOADER_MAX_AGE_S: Final = 300
-# Everything app.js imports, so that the browser asks for all of it at once.
+# Everything app.js imports before it runs, so that the browser asks for all of it at once.
 MODULES: Final = (
     "js/widget/announcer.js",
     "js/widget/app.js",
@@ -42,7 +42,6 @@ MODULES: Final = (
     "js/widget/status.js",
     "js/widget/storage.js",
     "js/widget/thread.js",
-    "js/widget/transcript.js",
     "js/widget/waiting.js",
     "js/widget/words.js",
     "js/wire/catchup.js",

@@ -100,7 +100,7 @@ def test_the_published_modules_pass_the_tests_of_the_written_ones(tmp_path: Path
 def test_every_import_of_a_published_module_is_hashed(collected: ModuleManifestStorage, root: Path) -> None:
     for module in MODULES:
         text = (root / collected.stored_name(module)).read_text(encoding="utf-8")
-        for name in re.findall(r'from"([^"]+)"|import"([^"]+)"', text):
+        for name in re.findall(r'from"([^"]+)"|import\(?"([^"]+)"', text):
             assert re.search(r"\.[0-9a-f]{8}\.js$", "".join(name)), (module, name)
 
 

@@ -15,7 +15,6 @@ import { Reading } from "./reading.js";
 import { Session } from "./session.js";
 import { canAskForHuman, greeting, notice, speaker, waiting } from "./status.js";
 import { Keep } from "./storage.js";
-import { download, transcript } from "./transcript.js";
 import { Words } from "./words.js";
 
 /**
@@ -187,11 +186,13 @@ class ChatApp extends HTMLElement {
   }
 
   async #download() {
-    await this.#chat.loadAll();
+    // Few ask for it: it is not among what everybody waits for.
+    const [file] = await Promise.all([import("./transcript.js").catch(() => null), this.#chat.loadAll()]);
+    if (file === null) return this.#needsLine(false);
     const now = Date.now();
     const title = `${this.#config.name}: ${this.#words.say("transcript_title")}`;
-    const text = transcript(this.#rows(null), { title, words: this.#words, you: this.#chat.name || this.#words.say("you"), now });
-    download(`${this.#config.name}-${new Date(now).toISOString().slice(0, 10)}.txt`, text);
+    const text = file.transcript(this.#rows(null), { title, words: this.#words, you: this.#chat.name || this.#words.say("you"), now });
+    file.download(`${this.#config.name}-${new Date(now).toISOString().slice(0, 10)}.txt`, text);
   }
 
   #translate() {
