@@ -21,6 +21,7 @@ from apps.turns.answers import Answers
 from apps.turns.attendance import Attendance
 from apps.turns.buffer import StreamBuffer
 from apps.turns.care import Care
+from apps.turns.context_copies import ContextCopies
 from apps.turns.contexts import Contexts
 from apps.turns.feed import Feed
 from apps.turns.foresight import Foresight
@@ -76,7 +77,7 @@ class ProcessOwner:
             knowledge=knowledge,
             facts=FactSources(redis),
             line=Line(),
-            contexts=Contexts(self.spawn),
+            contexts=Contexts(self.spawn, copies=ContextCopies(redis)),
             answers=Answers(redis, self.spawn, sites=sites, rules=rules, knowledge=knowledge),
             ledger=Ledger(switchboard),
         )

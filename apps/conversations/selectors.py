@@ -122,12 +122,21 @@ def catch_up(snapshot: Snapshot, after: int) -> Page | None:
     )
 
 
-def said_after(conversation: str, seq: int) -> tuple[int, tuple[Utterance, ...]]:
-    """The newest seq, and the messages whose events came after `seq`, as they stand now. Two queries.
+@dataclass(frozen=True, slots=True)
+class SaidSince:
+    """`newest` is the conversation's last number, and `epoch` names the numbering."""
+
+    epoch: str
+    newest: int
+    utterances: tuple[Utterance, ...]
+
+
+def said_after(conversation: str, seq: int) -> SaidSince:
+    """The messages whose events came after `seq`, as they stand now. Two queries.
 
     A removed message is given with an empty text; an interrupted part is left out, for another part follows it.
     """
-    newest = Conversation.objects.values_list("last_seq", flat=True).get(pk=conversation)
+    epoch, newest = Conversation.objects.values_list("epoch", "last_seq").get(pk=conversation)
     rows = (
         Event.objects.filter(
             conversation_id=conversation, seq__gt=seq, seq__lte=newest, message__isnull=False
@@ -136,10 +145,11 @@ def said_after(conversation: str, seq: int) -> tuple[int, tuple[Utterance, ...]]
         .order_by("seq")
         .values_list("message__author", "message__text", "message__place", "message__state")
     )
-    return newest, tuple(
+    said = (
         Utterance(Speaker(author), "" if state == MessageState.REMOVED else text, place)
         for author, text, place, state in rows
     )
+    return SaidSince(epoch, newest, tuple(said))
 
 
 def inbox(workspace: str) -> tuple[InboxRow, ...]:

@@ -67,6 +67,7 @@ class Context:
     earlier: tuple[Line, ...] = ()  # what is kept of the messages before `said`
     digested: set[int] = field(default_factory=set)  # the places of those messages
     turns_before: int = 0  # how many of them were the customer's
+    endpoint: str = ""  # the model's, that answered last: its cache has the prefix
     _digest: ChatMessage | None = None  # `earlier` as the model reads it
 
     def add(self, place: int, speaker: Speaker, text: str) -> None:
@@ -111,6 +112,11 @@ class Context:
         del self.said[:count]
         self._replace_earlier(kept)
         return True
+
+    def recall(self, earlier: tuple[Line, ...], digested: set[int], turns_before: int) -> None:
+        """Puts a digest that was made before in its place, in a context that has none."""
+        self.digested, self.turns_before = digested, turns_before
+        self._replace_earlier(earlier)
 
     def customer_turns(self) -> int:
         return self.turns_before + _turns(self.said)

@@ -170,6 +170,7 @@ def _request(
         passages=passages,
         teams=given.teams,
         cache_key=given.conversation,
+        endpoint=given.context.endpoint,
     )
 
 

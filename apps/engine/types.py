@@ -133,3 +133,4 @@ class ModelRequest:
     teams: tuple[str, ...] = ()
     max_output_tokens: int = 700
     cache_key: str = ""
+    endpoint: str = ""  # that answered this conversation last, whose cache may have the prefix

@@ -87,6 +87,7 @@ class Line:
     ) -> None:
         """Answers from the first endpoint that can, else from `builtin`; `on_event` gets the pieces, then `Done`.
 
+        Of endpoints of one priority the one that answered the conversation last is asked first.
         Another endpoint is tried only while nothing was said. Raises `ModelUnavailable` (said) when an answer broke
         off, and whatever `on_event` raises. Cancelling closes the request to the model. Spend is booked here.
         """
@@ -95,7 +96,8 @@ class Line:
             return
         turn_ends = asyncio.get_running_loop().time() + self._deadlines.turn_s
         reason = "no_endpoint"
-        for spec in await self._specs(site_id):
+        specs = await self._specs(site_id)
+        for spec in sorted(specs, key=lambda spec: (spec.priority, spec.name != request.endpoint)):
             endpoint = self._pool.endpoint(spec)
             if not endpoint.allows():
                 reason = "resting"

@@ -26,6 +26,7 @@ class EndpointSpec:
     model: str
     api_key: str = field(default="", repr=False)
     id: str = ""  # the row's; empty for the endpoint of the settings
+    priority: int = 10  # the lowest number is asked first
     api: Api = Api.CHAT_COMPLETIONS
     dialect: str = "auto"
     http2: bool = False

@@ -115,7 +115,16 @@ prefetched = Counter(
     ["end"],
 )
 
-contexts = Counter("chatsvc_contexts_total", "Contexts at turn start: resident, or read anew", ["found"])
+contexts = Counter(
+    "chatsvc_contexts_total",
+    "Contexts at turn start: resident, from another process's copy, or from the log",
+    ["found"],
+)
+context_copies = Counter(
+    "chatsvc_context_copies_total",
+    "Copies of contexts in Redis: written, evicted, too_big, broken, stale",
+    ["outcome"],
+)
 context_digests = Counter(
     "chatsvc_context_digests_total",
     "Contexts above the high mark: shortened, or changed meanwhile",

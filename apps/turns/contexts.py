@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from apps.conversations import selectors
 from apps.conversations.commands import Appended
@@ -14,6 +14,7 @@ from apps.engine.digest.lines import utf8_size
 from apps.engine.types import Speaker
 from apps.stores.database import in_database
 from apps.telemetry import instruments
+from apps.turns.context_copies import ContextCopies, written
 from apps.turns.spawn import Spawn
 from apps.wire.protocol import Event, MessageState
 
@@ -22,24 +23,30 @@ LIFETIME_S = 600.0
 CAPACITY_BYTES = 64 * 1024 * 1024
 # So far above the high mark that not even one prompt may be so long: a conversation read anew waits for its digest.
 PROMPT_MARKS = 2
+# More contexts than that do not wait to be copied; their next turn elsewhere reads the log.
+COPIES_WAITING = 1_000
 
 
 @dataclass(slots=True)
 class _Resident:
     context: Context
+    epoch: str
     used_at: float
-    size: int = field(default=0)
+    size: int
 
 
 class Contexts:
     """Bounded by bytes; what is pushed out is read back from the database by the next turn.
 
-    A context above the high mark is shortened after the turn, in a thread, while the old one still serves.
+    A context above the high mark is shortened after the turn, in a thread, while the old one still serves. With
+    `copies` other processes continue where this one stopped, with the same prefix.
     """
 
-    def __init__(self, spawn: Spawn, marks: Marks | None = None) -> None:
+    def __init__(self, spawn: Spawn, marks: Marks | None = None, copies: ContextCopies | None = None) -> None:
         self._spawn = spawn
         self._marks = marks or Marks()
+        self._copies = copies
+        self._changed: dict[str, bool] = {}  # contexts being copied, and whether they changed meanwhile
         self._resident: dict[str, _Resident] = {}
         self._bytes = 0
         self._shortening: set[str] = set()
@@ -52,15 +59,10 @@ class Contexts:
             instruments.contexts.labels("resident").inc()
             found.used_at = time.monotonic()
             return found.context
-        instruments.contexts.labels("read").inc()
-        context = found.context if found is not None else Context()
-        newest, utterances = await in_database(selectors.said_after, conversation, context.seq)
-        for utterance in utterances:
-            _put(context, utterance.place, utterance.speaker, utterance.text)
-        context.seq = max(context.seq, newest)
+        context, epoch = await self._brought_up(conversation, found)
         if context.tokens > PROMPT_MARKS * self._marks.high_tokens:
             await self._shorten(context)
-        self._keep(conversation, context)
+        self._keep(conversation, context, epoch)
         self._watch(conversation, context)
         return context
 
@@ -71,17 +73,53 @@ class Contexts:
             return
         for event in appended.events:
             _apply(found.context, event)
-        self._keep(appended.standing.conversation, found.context)
+        self._keep(appended.standing.conversation, found.context, found.epoch)
         self._watch(appended.standing.conversation, found.context)
+        if any(event.message is not None and event.message.turn for event in appended.events):
+            self._share(appended.standing.conversation)
 
     def close(self) -> None:
         """Drops the digests that have not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _keep(self, conversation: str, context: Context) -> None:
+    async def _brought_up(self, conversation: str, found: _Resident | None) -> tuple[Context, str]:
+        """The context with all that the log has, from what is here or in Redis, whichever knows more."""
+        context = found.context if found is not None else Context()
+        copy = await self._copies.get(conversation) if self._copies else None
+        if copy is not None and copy.context.seq > context.seq:
+            since = await in_database(selectors.said_after, conversation, copy.context.seq)
+            if since.epoch == copy.epoch and since.newest >= copy.context.seq:
+                instruments.contexts.labels("copied").inc()
+                return _brought_up(copy.context, since), since.epoch
+            instruments.context_copies.labels("stale").inc()
+        since = await in_database(selectors.said_after, conversation, context.seq)
+        instruments.contexts.labels("read").inc()
+        return _brought_up(context, since), since.epoch
+
+    def _share(self, conversation: str) -> None:
+        """Has the context copied to Redis, beside everything else; of many changes the last."""
+        if self._copies is None:
+            return
+        if conversation in self._changed:
+            self._changed[conversation] = True
+        elif len(self._changed) >= COPIES_WAITING:
+            instruments.dropped.labels("context copies").inc()
+        else:
+            self._changed[conversation] = True
+            self._spawn(self._copy(conversation, self._copies), "context copy")
+
+    async def _copy(self, conversation: str, copies: ContextCopies) -> None:
+        try:
+            while self._changed[conversation] and (found := self._resident.get(conversation)) is not None:
+                self._changed[conversation] = False
+                await copies.put(conversation, written(found.epoch, found.context))
+        finally:
+            del self._changed[conversation]
+
+    def _keep(self, conversation: str, context: Context, epoch: str) -> None:
         self._drop(conversation)
         size = 200 + 2 * utf8_size(context.earlier) + sum(2 * len(said.text) + 300 for said in context.said)
-        self._resident[conversation] = _Resident(context, time.monotonic(), size)
+        self._resident[conversation] = _Resident(context, epoch, time.monotonic(), size)
         self._bytes += size
         if self._bytes > CAPACITY_BYTES:
             self._evict(but=conversation)
@@ -99,7 +137,8 @@ class Contexts:
             self._shortening.discard(conversation)
         found = self._resident.get(conversation)
         if found is not None and found.context is context:
-            self._keep(conversation, context)
+            self._keep(conversation, context, found.epoch)
+            self._share(conversation)
 
     async def _shorten(self, context: Context) -> None:
         outgrown = context.outgrown(self._marks)
@@ -138,6 +177,13 @@ class Contexts:
         gone = self._resident.pop(conversation, None)
         if gone is not None:
             self._bytes -= gone.size
+
+
+def _brought_up(context: Context, since: selectors.SaidSince) -> Context:
+    for utterance in since.utterances:
+        _put(context, utterance.place, utterance.speaker, utterance.text)
+    context.seq = max(context.seq, since.newest)
+    return context
 
 
 def _apply(context: Context, event: Event) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from apps.conversations import commands as c
 from apps.customers.facts import CustomerFacts
 from apps.engine import turn as engine
+from apps.engine.context import Context
 from apps.engine.events import Acting, Delta, Failed, Finished, HandoffRequested, TurnEvent
 from apps.telemetry import instruments
 from apps.turns.answers import TurnAnswers
@@ -57,6 +58,7 @@ class Runner:
         self._handoff: c.Handoff | None = None
         self._finished: Finished | None = None
         self._failed: Failed | None = None
+        self._context: Context | None = None
         self._answers: TurnAnswers | None = None
 
     # ------------------------------------------------------------ from outside, on the loop
@@ -173,7 +175,7 @@ class Runner:
         try:
             with waterfall.stage("context"):
                 async with asyncio.timeout(self._limits.history_s):
-                    context = await runtime.contexts.of(job.conversation, self.opened.place)
+                    context = self._context = await runtime.contexts.of(job.conversation, self.opened.place)
                     capped = await spent(job.site)
             self._answers = runtime.answers.turn(job.site, job.question, job.locale, job.retrieval)
             ports = engine.Ports(
@@ -199,6 +201,8 @@ class Runner:
                 self._handoff = c.Handoff(reason=event.reason, team=self.job.site.team_id(event.team))
             case Finished():
                 self._finished = event
+                if self._context is not None and event.endpoint:
+                    self._context.endpoint = event.endpoint
             case Failed():
                 self._failed = event
 

@@ -12,6 +12,7 @@ from apps.engine.digest.lines import utf8_size
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.tokens import tokens_of_bytes
 from apps.engine.types import Assistant, ChatMessage, Facts, FactsState, Order, Passage, Profile, Speaker
+from apps.turns.context_copies import read, written
 
 POLICY = policy_message(Assistant("Lumen", "Lantern", ""))
 NOBODY = facts_message(Facts(verified=False, state=FactsState.NONE))
@@ -198,6 +199,7 @@ _steps: st.SearchStrategy[Any] = st.one_of(
     ),
     st.tuples(st.just("remove"), st.integers(1, 40)),
     st.tuples(st.just("shorten"), st.integers(10, 200)),
+    st.tuples(st.just("move")),
 )
 
 
@@ -216,6 +218,8 @@ def test_inside_a_generation_every_prompt_extends_the_one_before(steps: list[Any
                 context.remove(which)
             case ("shorten", low):
                 shortened(context, Marks(high_tokens=low * 2, low_tokens=low, window_turns=4))
+            case ("move",):  # to another process, which goes on from the copy
+                context = read(written("epoch", context)).context
             case ("ask", article, status):
                 prompt = asked(context, mia(status), article)
                 given_bytes = _stable_part(context, prompt)
