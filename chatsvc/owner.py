@@ -116,6 +116,7 @@ class ProcessOwner:
             ("records", office.runtime.ledger.run),
             ("process lease", office.care.keep_lease),
             ("sweep", office.care.sweep),
+            ("context window", office.runtime.contexts.keep_sized),
             ("resync", office.resync.run),
         ):
             self.spawn(_kept_up(service, name), name)

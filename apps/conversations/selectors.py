@@ -8,12 +8,13 @@ from datetime import datetime
 from django.db.models import Q, QuerySet, Window
 from django.db.models.functions import Rank
 
-from apps.conversations.models import Conversation, Event
+from apps.conversations.models import Conversation, Event, Message
 from apps.conversations.projection import event_view, inbox_row_view, owner_view, summary_view
 from apps.engine.types import Speaker, Utterance
 from apps.wire.protocol import (
     CATCH_UP_LIMIT,
     PAGE_EVENTS,
+    Author,
     EventKind,
     InboxRow,
     MessageState,
@@ -28,6 +29,7 @@ from apps.wire.protocol import Event as ShownEvent
 INBOX_OPEN_ROWS = 300
 INBOX_RESOLVED_ROWS = 30
 SUMMARIES = 20
+AVERAGED = 500
 
 _WAITS = Q(owner_kind=OwnerKind.QUEUE, status=Status.OPEN)
 
@@ -150,6 +152,16 @@ def said_after(conversation: str, seq: int) -> SaidSince:
         for author, text, place, state in rows
     )
     return SaidSince(epoch, newest, tuple(said))
+
+
+def average_turns(before: datetime) -> float | None:
+    """Customer messages a conversation, over the newest 500 that were quiet by then; None without any. Two queries."""
+    newest = Conversation.objects.filter(last_seq__gt=0, last_at__lt=before).order_by("-pk")
+    conversations = list(newest.values_list("pk", flat=True)[:AVERAGED])
+    if not conversations:
+        return None
+    said = Message.objects.filter(conversation__in=conversations, author=Author.CUSTOMER).count()
+    return said / len(conversations)
 
 
 def inbox(workspace: str) -> tuple[InboxRow, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,18 +24,29 @@ class Said:
     message: ChatMessage
 
 
+# Most conversations have no more turns, so what is talked about now mostly stands as it was said.
+WINDOW_TURNS_A_TURN = 1.2
+FEWEST_WINDOW_TURNS, MOST_WINDOW_TURNS = 4, 40
+
+
+def window_turns(average_turns: float) -> int:
+    """How many of the newest turns a shortened context keeps as they were said: the average and a fifth."""
+    return min(MOST_WINDOW_TURNS, max(FEWEST_WINDOW_TURNS, math.ceil(average_turns * WINDOW_TURNS_A_TURN)))
+
+
 @dataclass(frozen=True, slots=True)
 class Marks:
     """Above `high` estimated tokens a context is shortened to `low`, of which `recent_share` may stay as it was said.
 
-    Of the newest turns at most `window_turns` stay so. Between the marks nothing moves, so that one cold prefix pays
-    for many warm ones.
+    Of the newest turns at most `window_turns` stay so; `sized` lets live data set how many. Between the marks nothing
+    moves, so that one cold prefix pays for many warm ones.
     """
 
     high_tokens: int = 12_000
     low_tokens: int = 4_800
     recent_share: float = 0.25
     window_turns: int = 20
+    sized: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +164,9 @@ class Context:
         tokens, turns, stays = marks.low_tokens * marks.recent_share, 0, 0
         for said in reversed(self.said):
             tokens -= said.message.tokens
-            turns += said.speaker is Speaker.CUSTOMER
-            if stays and (tokens < 0 or turns > marks.window_turns):
+            if stays and (tokens < 0 or turns == marks.window_turns):
                 break
+            turns += said.speaker is Speaker.CUSTOMER
             stays += 1
         return stays
 

@@ -136,4 +136,7 @@ context_digest_seconds = Histogram(
 context_digest_tokens = Counter(
     "chatsvc_context_digest_tokens_total", "Tokens of contexts before and after they were shortened", ["side"]
 )
+context_window_turns = Gauge(
+    "chatsvc_context_window_turns", "Turns that stay as they were said when a context is shortened"
+)
 context_bytes = Gauge("chatsvc_context_bytes", "Memory of the resident contexts, estimated")

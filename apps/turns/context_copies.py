@@ -36,7 +36,7 @@ _PUT = """
 local now = tonumber(redis.call('TIME')[1])
 local function strike(name)
   local size = tonumber(redis.call('HGET', KEYS[3], name) or 0)
-  redis.call('HINCRBY', KEYS[3], '', -size)
+  redis.call('HINCRBY', KEYS[3], '', 0 - size)
   redis.call('HDEL', KEYS[3], name)
   redis.call('ZREM', KEYS[2], name)
 end

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from django.db import DatabaseError
 
 from apps.conversations import selectors
 from apps.conversations.commands import Appended
-from apps.engine.context import Context, Marks
+from apps.engine.context import Context, Marks, window_turns
 from apps.engine.digest.lines import utf8_size
 from apps.engine.types import Speaker
 from apps.stores.database import in_database
@@ -25,6 +29,11 @@ CAPACITY_BYTES = 64 * 1024 * 1024
 PROMPT_MARKS = 2
 # More contexts than that do not wait to be copied; their next turn elsewhere reads the log.
 COPIES_WAITING = 1_000
+SIZED_EVERY_S = 600.0
+# A conversation that was quiet for so long counts as whole.
+QUIET_FOR = timedelta(hours=1)
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -59,7 +68,7 @@ class Contexts:
             instruments.contexts.labels("resident").inc()
             found.used_at = time.monotonic()
             return found.context
-        context, epoch = await self._brought_up(conversation, found)
+        context, epoch = await self._newest_known(conversation, found)
         if context.tokens > PROMPT_MARKS * self._marks.high_tokens:
             await self._shorten(context)
         self._keep(conversation, context, epoch)
@@ -82,7 +91,7 @@ class Contexts:
         """Drops the digests that have not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _brought_up(self, conversation: str, found: _Resident | None) -> tuple[Context, str]:
+    async def _newest_known(self, conversation: str, found: _Resident | None) -> tuple[Context, str]:
         """The context with all that the log has, from what is here or in Redis, whichever knows more."""
         context = found.context if found is not None else Context()
         copy = await self._copies.get(conversation) if self._copies else None
@@ -90,11 +99,11 @@ class Contexts:
             since = await in_database(selectors.said_after, conversation, copy.context.seq)
             if since.epoch == copy.epoch and since.newest >= copy.context.seq:
                 instruments.contexts.labels("copied").inc()
-                return _brought_up(copy.context, since), since.epoch
+                return _take_up(copy.context, since), since.epoch
             instruments.context_copies.labels("stale").inc()
         since = await in_database(selectors.said_after, conversation, context.seq)
         instruments.contexts.labels("read").inc()
-        return _brought_up(context, since), since.epoch
+        return _take_up(context, since), since.epoch
 
     def _share(self, conversation: str) -> None:
         """Has the context copied to Redis, beside everything else; of many changes the last."""
@@ -166,6 +175,23 @@ class Contexts:
                 return
             self._drop(conversation)
 
+    async def keep_sized(self) -> None:
+        """Sets from live data how many turns stay as they were said, for ever."""
+        while True:
+            if self._marks.sized:
+                await self._size()
+            instruments.context_window_turns.set(self._marks.window_turns)
+            await asyncio.sleep(SIZED_EVERY_S)
+
+    async def _size(self) -> None:
+        try:
+            average = await in_database(selectors.average_turns, datetime.now(UTC) - QUIET_FOR)
+        except DatabaseError:
+            logger.exception("the average of turns could not be read")
+            return
+        if average is not None:
+            self._marks = replace(self._marks, window_turns=window_turns(average))
+
     def expire(self) -> None:
         """Forgets what was not used for ten minutes."""
         now = time.monotonic()
@@ -179,7 +205,7 @@ class Contexts:
             self._bytes -= gone.size
 
 
-def _brought_up(context: Context, since: selectors.SaidSince) -> Context:
+def _take_up(context: Context, since: selectors.SaidSince) -> Context:
     for utterance in since.utterances:
         _put(context, utterance.place, utterance.speaker, utterance.text)
     context.seq = max(context.seq, since.newest)

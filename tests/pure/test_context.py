@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.context import Context, Marks
+from apps.engine.context import Context, Marks, window_turns
 from apps.engine.digest.lines import utf8_size
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.tokens import tokens_of_bytes
@@ -127,6 +128,18 @@ def test_above_it_the_newest_turns_stay_and_of_the_others_their_facts_in_a_new_g
     assert contents(after)[3] == contents(before)[-6]
     assert earlier.startswith("<earlier>\nC:order 1000\nA:0.50 euro\nC:1001\n")
     assert earlier.endswith("\nC:1056\nA:56.50\n</earlier>")
+
+
+@pytest.mark.parametrize(("average", "turns"), [(0, 4), (3.4, 5), (10, 12), (10.1, 13), (1_000, 40)])
+def test_the_window_is_the_average_and_a_fifth_within_bounds(average: float, turns: int) -> None:
+    assert window_turns(average) == turns
+
+
+def test_at_most_the_window_stays_as_it_was_said() -> None:
+    for turns in (2, 5):
+        context = long_conversation()
+        assert shortened(context, Marks(high_tokens=1_000, low_tokens=900, window_turns=turns))
+        assert [said.place for said in context.said] == list(range(121 - 2 * turns, 121))
 
 
 def test_a_digest_is_shortened_again_with_what_came_after_it() -> None:

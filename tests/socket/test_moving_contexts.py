@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from apps.engine.context import Context
+from apps.engine.types import Speaker
+from apps.turns.context_copies import written
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
@@ -16,8 +19,8 @@ from tests.support.world import World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-# Three such answers pass the high mark, so that the context is shortened; read from the log it would be whole.
-LONG = " ".join(f"Item {n} of the catalogue costs {n}.50 euro and weighs {n} grams." for n in range(300))
+# Six such messages pass the high mark, so that the context is shortened; read from the log it would be whole.
+LONG = " ".join(f"Item {n} of the catalogue costs {n}.50 euro and weighs {n} grams." for n in range(120))
 
 
 def count(web: Web, name: str, **labels: str) -> float:
@@ -60,8 +63,8 @@ async def test_another_process_goes_on_with_the_same_prefix_digest_included(
     world = await made(model=plain_upstream)
     token = world.visitor()
     shortened = grows(first, "chatsvc_context_digests_total", outcome="shortened")
-    for part in ("one", "two", "three"):
-        await ask(world, first, plain_upstream, token, f"Read me part {part}", f"Part {part}. {LONG}")
+    for part in range(6):
+        await ask(world, first, plain_upstream, token, f"Part {part}: {LONG}", f"Read part {part}.")
     wait_for(shortened)
     here = await ask(world, first, plain_upstream, token, "And the price of item 7?", "7.50 euro.")
     copied = grows(second, FOUND, found="copied")
@@ -103,4 +106,24 @@ async def test_a_broken_copy_is_counted_and_not_used(
     broken = grows(second, COPIES, outcome="broken")
     there = await ask(world, second, plain_upstream, token, "Which was it?", "1042.")
     assert broken()
+    assert there.index("My number is 1042") < there.index("Noted.") < there.index("Which was it?")
+
+
+async def test_a_copy_of_another_numbering_is_counted_and_not_used(
+    web_pair: tuple[Web, Web], plain_upstream: Upstream, deployment: Deployment
+) -> None:
+    first, second = web_pair
+    world = await made(model=plain_upstream)
+    token = world.visitor()
+    async with world.customer(first, token=token) as line:
+        key = f"context:{line.conversation}"
+    await ask(world, first, plain_upstream, token, "My number is 1042", "Noted.")
+    with redis.Redis.from_url(deployment.redis_url) as client:
+        context = Context(seq=100)
+        context.add(1, Speaker.CUSTOMER, "My number is 9999")
+        client.set(key, written("before the backup", context))
+    stale = grows(second, COPIES, outcome="stale")
+    there = await ask(world, second, plain_upstream, token, "Which was it?", "1042.")
+    assert stale()
+    assert "9999" not in there
     assert there.index("My number is 1042") < there.index("Noted.") < there.index("Which was it?")
