@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import signal
+import socket
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from twisted.internet.defer import Deferred
 from apps.wire.protocol import FRAME_LIMIT_BYTES, CloseCode
 
 UNSENT_LIMIT_BYTES = 1024 * 1024
+UNSENT_IN_KERNEL_BYTES = 128 * 1024
 # What one socket may have waiting to be carried out. daphne's own queue would hold all that a client can send.
 WAITING_FRAMES = 200
 WAITING_LIMIT_BYTES = 4 * 1024 * 1024
@@ -128,6 +130,12 @@ class OwnedServer(daphne_server.Server):  # type: ignore[misc]  # daphne has no 
         if self._ending and not self._connected():
             self._all_gone.set()
 
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """As daphne's, and waits while the peer does not read: its own sender learns of it, and nobody else."""
+        await super().handle_reply(protocol, message)
+        if isinstance(protocol, SocketProtocol):
+            await protocol.writable()
+
     def kill_all_applications(self) -> Deferred[Any]:
         # daphne's own raises KeyError where an open connection's application has already ended.
         tasks = [
@@ -141,7 +149,7 @@ class OwnedServer(daphne_server.Server):  # type: ignore[misc]  # daphne has no 
 class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
     """A socket with a bounded send buffer, and a close that carries any code and a reason."""
 
-    _blocked = False
+    _blocked: asyncio.Event | None = None  # while the peer does not read; set when it has or is gone
     _unsent = 0
     _waiting_bytes = 0
     _flooding = False
@@ -151,16 +159,32 @@ class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no 
         # The HTTP channel that received the upgrade is still registered on the transport.
         self.transport.unregisterProducer()
         self.transport.registerProducer(self, True)
+        _keep_kernel_queue_short(self.transport)
 
     def pauseProducing(self) -> None:
-        self._blocked = True
+        if self._blocked is None:
+            self._blocked = asyncio.Event()
 
     def resumeProducing(self) -> None:
-        self._blocked = False
         self._unsent = 0
+        self._unblock()
 
     def stopProducing(self) -> None:
-        self._blocked = True
+        self._unblock()
+
+    def onClose(self, wasClean: bool, code: int, reason: str) -> None:
+        super().onClose(wasClean, code, reason)
+        self._unblock()
+
+    async def writable(self) -> None:
+        """Returns once the peer has read enough, or is gone."""
+        if self._blocked is not None:
+            await self._blocked.wait()
+
+    def _unblock(self) -> None:
+        if self._blocked is not None:
+            self._blocked.set()
+            self._blocked = None
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
         """As daphne's, with the time: how long a frame waits for the application is a stage of its turn.
@@ -186,7 +210,7 @@ class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no 
 
     def serverSend(self, content: str | bytes, binary: bool = False) -> None:
         """Sends, or drops a socket whose peer has not read: the client resumes from what it painted."""
-        if self._blocked:
+        if self._blocked is not None:
             self._unsent += len(content)
             if self._unsent > UNSENT_LIMIT_BYTES:
                 self.dropConnection(abort=True)
@@ -219,6 +243,13 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne has no types
             b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
         )
         self.channel.loseConnection()
+
+
+def _keep_kernel_queue_short(transport: Any) -> None:
+    """A reader that stops is noticed after this much, not after megabytes in the system's buffers."""
+    connection = transport.getHandle()
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL_BYTES)
 
 
 def _with_request(request: type[WebRequest], build: Callable[[Any], Any]) -> Callable[[Any], Any]:

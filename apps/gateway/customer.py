@@ -150,6 +150,7 @@ class CustomerPeer(Peer):
         self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
 
     def _painted(self, frame: wire.Painted) -> None:
+        self._outbound.painted(frame.handle, frame.upto)
         if frame.ms is not None:
             self.office.supervisor.painted(self.conversation, frame.handle, frame.ms)
 

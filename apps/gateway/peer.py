@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +16,7 @@ from django.db import DatabaseError
 
 from apps.conversations.commands import LogUnavailable, Refusal
 from apps.conversations.selectors import NotFound
+from apps.gateway.outbound import Close, Outbound
 from apps.gateway.pace import Pace
 from apps.telemetry import instruments
 from apps.turns.office import Office
@@ -25,17 +25,7 @@ from apps.wire.publish import Encoded, Outgoing
 
 logger = logging.getLogger(__name__)
 
-# A client that lets this many frames pile up is cut off and resumes from what it has.
-QUEUED_FRAMES = 2_000
 TRY_AGAIN_LATER = 1013  # of the WebSocket registry: what a client takes for a fault of the line
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """The last word to a client, as a WebSocket would close."""
-
-    code: int
-    reason: str
 
 
 class Peer:
@@ -51,7 +41,8 @@ class Peer:
     def __init__(self, scope: dict[str, Any], office: Office) -> None:
         self.scope = scope
         self.office = office
-        self._queue: asyncio.Queue[Encoded | Close] = asyncio.Queue(QUEUED_FRAMES)
+        self._outbound = Outbound()
+        self.too_slow: Callable[[], None] = lambda: None  # the transport may wait for one who does not read
         self._held: list[Encoded] | None = []
         self._deadline: asyncio.TimerHandle | None = None  # of the hello, then of the credentials
         self._greeted = False
@@ -136,22 +127,21 @@ class Peer:
             self._put(frame)
 
     def _put(self, item: Encoded | Close) -> None:
-        try:
-            self._queue.put_nowait(item)
-        except asyncio.QueueFull:
-            instruments.dropped.labels("socket").inc()
-            # Room for the last word: what was queued is of no use to a client that must resume.
-            while not self._queue.empty():
-                self._queue.get_nowait()
-            self._queue.put_nowait(Close(wire.CloseCode.SLOW_DOWN, "too slow"))
+        if self._outbound.put(item):
+            return
+        instruments.dropped.labels("socket").inc()
+        # Room for the last word: what was queued is of no use to a client that must resume.
+        self._outbound.clear()
+        self._outbound.put(Close(wire.CloseCode.SLOW_DOWN, "too slow"))
+        self.too_slow()
 
     async def next(self) -> Encoded | Close:
         """What is to be sent next. A cancelled wait takes nothing."""
-        return await self._queue.get()
+        return await self._outbound.get()
 
     def next_now(self) -> Encoded | Close | None:
         """The same without waiting: None where nothing is queued."""
-        return None if self._queue.empty() else self._queue.get_nowait()
+        return self._outbound.get_now()
 
     # ------------------------------------------------------------ receiving
 

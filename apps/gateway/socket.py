@@ -12,7 +12,8 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.utils import await_many_dispatch
 
-from apps.gateway.peer import Close, Peer
+from apps.gateway.outbound import Close
+from apps.gateway.peer import Peer
 from apps.wire import protocol as wire
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
     ) -> None:
         self.scope, self.base_send = scope, send
         self._peer = self._peer_class(scope, scope["office"])
+        self._peer.too_slow = self._write_anew
         self._writer: asyncio.Task[None] | None = None
         self._binary = False
         try:
@@ -62,7 +64,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         # An unknown one is accepted as asked, or a browser would never see the close code.
         await self.accept(subprotocol=chosen or (offered[0] if offered else None))
         self._binary = chosen == wire.MSGPACK_SUBPROTOCOL
-        self._writer = self._peer.office.runtime.spawn(self._write(), "socket writer")
+        self._write_anew()
         if chosen is None and offered:
             self._peer.refuse(
                 wire.ErrorCode.UNKNOWN_SUBPROTOCOL, "offer chatsvc.v1.json or chatsvc.v1.msgpack"
@@ -76,6 +78,12 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             self._peer.refuse(wire.ErrorCode.BAD_FRAME, "frames to the server are JSON text")
         else:
             await self._peer.hear(text, arrived)
+
+    def _write_anew(self) -> None:
+        """A writer that waits for a peer which does not read gives way to one with the last word."""
+        if self._writer is not None:
+            self._writer.cancel()
+        self._writer = self._peer.office.runtime.spawn(self._write(), "socket writer")
 
     async def _write(self) -> None:
         try:

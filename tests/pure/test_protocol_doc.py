@@ -13,8 +13,8 @@ import pytest
 from msgspec import Struct, inspect
 
 from apps.conversations.selectors import INBOX_OPEN_ROWS, INBOX_RESOLVED_ROWS, SUMMARIES
+from apps.gateway.outbound import QUEUED_FRAMES
 from apps.gateway.pace import BURST_FRAMES, FRAMES_A_SECOND, PATIENCE_FRAMES
-from apps.gateway.peer import QUEUED_FRAMES
 from apps.inbox.presence import LEASE_S
 from apps.telemetry.waterfall import STAGES
 from apps.wire import protocol

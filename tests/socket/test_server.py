@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from apps.wire.protocol import FRAME_LIMIT_BYTES
 from chatsvc.embedded.ports import free_port
 from chatsvc.server import BODY_LIMIT_BYTES, WAITING_FRAMES
-from tests.support.plain_server import FLOOD_BYTES
+from tests.support.plain_server import FLOOD_BYTES, POUR_BYTES
 
 DEADLINE_S = 20.0
 
@@ -138,6 +138,16 @@ async def test_a_client_that_does_not_read_is_dropped(plain_server: StartServer)
             await server.said("disconnected 1006")
             received = sum([len(piece) async for piece in socket_until_closed(socket)])
         assert 0 < received < FLOOD_BYTES
+
+
+async def test_an_application_that_waits_is_told_to_wait_for_a_client_that_does_not_read(
+    plain_server: StartServer,
+) -> None:
+    async with plain_server() as server:
+        async with connect(f"{server.url}/pour", max_queue=1, ping_interval=None) as socket:
+            await server.said("waits")
+            received = sum([len(piece) async for piece in socket_until_closed(socket)])
+        assert received == POUR_BYTES
 
 
 @pytest.mark.parametrize("piece", ["x", "x" * FRAME_LIMIT_BYTES], ids=["many frames", "much text"])

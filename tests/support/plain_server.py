@@ -18,6 +18,7 @@ import daphne.server  # noqa: F401 - installs the reactor first
 from chatsvc.server import serve
 
 FLOOD_BYTES = 64 * 1024 * 1024
+POUR_BYTES = 16 * 1024 * 1024
 PIECE = "x" * 16_384
 
 
@@ -51,6 +52,8 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await send({"type": "websocket.close", "code": 1012, "reason": "why"})
     if scope["path"] == "/flood":
         await flood(send)
+    if scope["path"] == "/pour":
+        await pour(send)
     if scope["path"] == "/deaf":
         await asyncio.Event().wait()
     while (event := await receive())["type"] == "websocket.receive":
@@ -59,9 +62,21 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 async def flood(send: Any) -> None:
+    """Does not wait for what it sends."""
+    sending = set()
     for _ in range(FLOOD_BYTES // len(PIECE)):
-        await send({"type": "websocket.send", "text": PIECE})
+        sending.add(asyncio.ensure_future(send({"type": "websocket.send", "text": PIECE})))
         await asyncio.sleep(0)
+
+
+async def pour(send: Any) -> None:
+    """Waits as long as it is told to, and says when that is long."""
+    for _ in range(POUR_BYTES // len(PIECE)):
+        sent = asyncio.ensure_future(send({"type": "websocket.send", "text": PIECE}))
+        if not (await asyncio.wait([sent], timeout=1.0))[0]:
+            say("waits")
+        await sent
+    await send({"type": "websocket.close", "code": 1000})
 
 
 async def answer(receive: Any, send: Any) -> None:
