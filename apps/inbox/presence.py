@@ -42,8 +42,12 @@ class Presence:
 
     async def online(self, workspace: str) -> frozenset[str]:
         """Agents who can be reached. Empty when Redis does not answer: nobody is promised who may not be there."""
-        leases: Any = await self._ask(self._redis.zrangebyscore(_leases(workspace), time.time(), "+inf"), [])
-        away: Any = await self._ask(self._redis.smembers(_away(workspace)), set())
+        leases: Any
+        away: Any
+        leases, away = await asyncio.gather(
+            self._ask(self._redis.zrangebyscore(_leases(workspace), time.time(), "+inf"), []),
+            self._ask(self._redis.smembers(_away(workspace)), set()),
+        )
         present = {lease.decode().partition(":")[0] for lease in leases}
         return frozenset(present - {agent.decode() for agent in away})
 
