@@ -158,26 +158,31 @@ class StreamBuffer:
 
     async def tell_owner(self, conversation: str, version: int) -> None:
         """Lets the process that streams notice a takeover at its next flush."""
-        await self._call("owner", self._redis.hset(_state(conversation), "owner", str(version)))
-        await self._call("owner", self._redis.expire(_state(conversation), BUFFER_TTL_S))
+        await self._call("owner", self._set(_state(conversation), "owner", str(version), BUFFER_TTL_S))
 
     async def tell_stop(self, conversation: str, painted: int) -> bool:
         """Whether the stop was stored for the process that streams."""
-        return (
-            await self._call("stop", self._redis.hset(_state(conversation), "stop", str(painted))) is not None
-        )
+        told = self._set(_state(conversation), "stop", str(painted), BUFFER_TTL_S)
+        return bool(await self._call("stop", told))
 
     async def show_interest(self, conversation: str, audience: str, until_s: float) -> None:
         """Says that this process has sockets that listen, so that the streaming process publishes its deltas."""
-        field = f"{audience}:{self._process}"
-        await self._call("interest", self._redis.hset(interest_key(conversation), field, str(until_s)))
-        await self._call("interest", self._redis.expire(interest_key(conversation), INTEREST_TTL_S * 2))
+        key, field = interest_key(conversation), f"{audience}:{self._process}"
+        await self._call("interest", self._set(key, field, str(until_s), INTEREST_TTL_S * 2))
 
     async def lose_interest(self, conversation: str, audience: str) -> None:
         """Takes back `show_interest`, before it runs out."""
         await self._call(
             "interest", self._redis.hdel(interest_key(conversation), f"{audience}:{self._process}")
         )
+
+    async def _set(self, key: str, field: str, value: str, ttl_s: int) -> bool:
+        """One way to Redis for both, so that no field can be left without an end."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hset(key, field, value)
+            pipe.expire(key, ttl_s)
+            await pipe.execute()
+        return True
 
     async def _call(self, operation: str, call: Any, deadline_s: float = CONTROL_DEADLINE_S) -> Any:
         """None when Redis does not answer in time. While the breaker is open it is not asked, so that a stream
