@@ -24,5 +24,9 @@ def build_application(owner: ProcessOwner) -> Any:
     async def with_office(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await sockets({**scope, "office": owner.office}, receive, send)
 
-    router = ProtocolTypeRouter({"http": application, "websocket": with_office})
+    async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        lines = owner.http_lines
+        await (lines if lines.takes(scope["path"]) else application)(scope, receive, send)
+
+    router = ProtocolTypeRouter({"http": http, "websocket": with_office})
     return behind_tls_proxy(router) if settings.BEHIND_TLS_PROXY else router

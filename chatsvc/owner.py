@@ -11,6 +11,9 @@ from apps.accounts.resident import SiteResident
 from apps.conversations.commands import Appended
 from apps.conversations.log import Log
 from apps.customers.facts import FactSources
+from apps.gateway.http import HttpLines
+from apps.gateway.relay import Relay
+from apps.gateway.streams import Lines
 from apps.inbox.presence import Presence
 from apps.knowledge.resident import KnowledgeResident
 from apps.llm.line import Line
@@ -35,6 +38,7 @@ from apps.turns.resync import Resync
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor
 from apps.turns.switchboard import Switchboard
+from apps.wire.protocol import CloseCode
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +52,7 @@ class ProcessOwner:
     """One TaskGroup holds every task of the process; a task that fails is logged and takes none with it."""
 
     office: Office
+    http_lines: HttpLines
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
@@ -98,11 +103,15 @@ class ProcessOwner:
             preloader=Preloader(self.spawn),
             resync=Resync(switchboard, supervisor),
         )
+        self._lines = Lines(self.office)
+        self._relay = Relay(self._lines)
+        self.http_lines = HttpLines(self._lines, self._relay)
         self._log.open()
         await asyncio.gather(self.office.care.renew(), runtime.facts.open(), residents.load())
         # After the residents, so that their endpoints are warm before the port listens.
         await runtime.line.open()
         self._spawn_services()
+        self.spawn(self._relay.listen(), "relay")
 
     def _spawn_services(self) -> None:
         office = self.office
@@ -133,6 +142,7 @@ class ProcessOwner:
     async def drain(self, grace_s: float) -> None:
         """Lets running turns finish, leaves the rest to be adopted, then closes everything."""
         office = self.office
+        self._lines.hang_up(CloseCode.RESTARTING, "restarting")
         await office.supervisor.drain(grace_s)
         await self._log.close()
         await office.runtime.ledger.write()

@@ -27,6 +27,7 @@ WAITING_FRAMES = 200
 WAITING_LIMIT_BYTES = 4 * 1024 * 1024
 BODY_LIMIT_BYTES = 8 * 1024 * 1024
 HTTP_TIMEOUT_S = 60
+EVENT_STREAM = (b"content-type", b"text/event-stream")
 # After the turns: what a client has to answer a close frame, and a last response to reach it.
 FAREWELL_S = 0.5
 
@@ -133,7 +134,7 @@ class OwnedServer(daphne_server.Server):  # type: ignore[misc]  # daphne has no 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """As daphne's, and waits while the peer does not read: its own sender learns of it, and nobody else."""
         await super().handle_reply(protocol, message)
-        if isinstance(protocol, SocketProtocol):
+        if isinstance(protocol, PacedByReader):
             await protocol.writable()
 
     def kill_all_applications(self) -> Deferred[Any]:
@@ -146,34 +147,19 @@ class OwnedServer(daphne_server.Server):  # type: ignore[misc]  # daphne has no 
         return Deferred.fromFuture(asyncio.gather(*tasks, return_exceptions=True))
 
 
-class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
-    """A socket with a bounded send buffer, and a close that carries any code and a reason."""
+class PacedByReader:
+    """A producer whose application waits while the peer does not read."""
 
-    _blocked: asyncio.Event | None = None  # while the peer does not read; set when it has or is gone
-    _unsent = 0
-    _waiting_bytes = 0
-    _flooding = False
-
-    def onOpen(self) -> None:
-        super().onOpen()
-        # The HTTP channel that received the upgrade is still registered on the transport.
-        self.transport.unregisterProducer()
-        self.transport.registerProducer(self, True)
-        _keep_kernel_queue_short(self.transport)
+    _blocked: asyncio.Event | None = None  # set when the peer has read enough or is gone
 
     def pauseProducing(self) -> None:
         if self._blocked is None:
             self._blocked = asyncio.Event()
 
     def resumeProducing(self) -> None:
-        self._unsent = 0
         self._unblock()
 
     def stopProducing(self) -> None:
-        self._unblock()
-
-    def onClose(self, wasClean: bool, code: int, reason: str) -> None:
-        super().onClose(wasClean, code, reason)
         self._unblock()
 
     async def writable(self) -> None:
@@ -185,6 +171,29 @@ class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no 
         if self._blocked is not None:
             self._blocked.set()
             self._blocked = None
+
+
+class SocketProtocol(PacedByReader, WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
+    """A socket with a bounded send buffer, and a close that carries any code and a reason."""
+
+    _unsent = 0
+    _waiting_bytes = 0
+    _flooding = False
+
+    def onOpen(self) -> None:
+        super().onOpen()
+        # The HTTP channel that received the upgrade is still registered on the transport.
+        self.transport.unregisterProducer()
+        self.transport.registerProducer(self, True)
+        _keep_kernel_queue_short(self.transport)
+
+    def resumeProducing(self) -> None:
+        self._unsent = 0
+        super().resumeProducing()
+
+    def onClose(self, wasClean: bool, code: int, reason: str) -> None:
+        super().onClose(wasClean, code, reason)
+        self._unblock()
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
         """As daphne's, with the time: how long a frame waits for the application is a stage of its turn.
@@ -229,10 +238,39 @@ class SocketProtocol(WebSocketProtocol):  # type: ignore[misc]  # daphne has no 
             self.sendCloseFrame(code=code, reasonUtf8=reason.encode()[:123])
 
 
-class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne has no types
-    """A request whose body is refused above the limit, before it fills the disk."""
+class BoundedRequest(PacedByReader, WebRequest):  # type: ignore[misc]  # daphne has no types
+    """A request whose body is refused above the limit, before it fills the disk.
+
+    A response that is an event stream lasts as long as it likes, and its application waits for its reader.
+    """
 
     _received = 0
+    _streams = False
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        head = message["type"] == "http.response.start"
+        if head and EVENT_STREAM in message["headers"] and self.channel is not None:
+            self._streams = True
+            self.channel.registerProducer(self, True)
+            _keep_kernel_queue_short(self.channel.transport)
+        super().handle_reply(message)
+
+    def finish(self) -> None:
+        self._end_stream()
+        super().finish()
+
+    def connectionLost(self, reason: Any) -> None:
+        self._end_stream()
+        super().connectionLost(reason)
+
+    def _end_stream(self) -> None:
+        if self._streams and self.channel is not None:
+            self.channel.unregisterProducer()
+        self._unblock()
+
+    def check_timeouts(self) -> None:
+        if not self._streams:
+            super().check_timeouts()
 
     def handleContentChunk(self, data: bytes) -> None:
         self._received += len(data)

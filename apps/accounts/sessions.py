@@ -14,12 +14,18 @@ from apps.accounts.agents import AgentIdentity, agent_for_user
 
 def agent_for_session(cookie_header: str) -> AgentIdentity | None:
     """None without a valid session, or when its user is no active agent. Two to three queries."""
+    key = session_key(cookie_header)
+    if key is None:
+        return None
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return agent_for_user(get_user(request).pk)
+
+
+def session_key(cookie_header: str) -> str | None:
+    """What the session cookie of a request says, unverified."""
     try:
         cookie = SimpleCookie(cookie_header).get(settings.SESSION_COOKIE_NAME)
     except CookieError:
         return None
-    if cookie is None:
-        return None
-    request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(cookie.value)
-    return agent_for_user(get_user(request).pk)
+    return cookie.value if cookie is not None else None

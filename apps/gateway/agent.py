@@ -10,7 +10,7 @@ from typing import assert_never
 from django.db import DatabaseError
 
 from apps.accounts.agents import AgentIdentity
-from apps.accounts.sessions import agent_for_session
+from apps.accounts.sessions import agent_for_session, session_key
 from apps.engine.types import FactsState
 from apps.gateway.origins import header, own_origin
 from apps.gateway.peer import Peer
@@ -35,6 +35,9 @@ class AgentPeer(Peer):
     def may_connect(self) -> bool:
         # The session cookie travels with any page's socket: a foreign origin must not even be accepted.
         return own_origin(self.scope)
+
+    def knows(self, cookie: str) -> bool:
+        return session_key(cookie) == session_key(header(self.scope, b"cookie"))
 
     async def frame(self, text: str) -> None:
         frame = wire.parse_agent(text)

@@ -1,6 +1,6 @@
 """One client that is connected, however its frames travel: what it may say, and in which order it is told.
 
-A transport (`socket.py`) carries `hear` in and `next` out; nothing here knows them.
+Transports (`socket.py`, `streams.py`) carry `hear` in and `next` out; nothing here knows them.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class Peer:
 
     def may_connect(self) -> bool:
         """Whether to let it in at all. A refusal here reaches a browser's socket as 1006."""
+        return True
+
+    def knows(self, cookie: str) -> bool:
+        """Whether a later request with this cookie header may be the same client's, who also knows the line's id."""
         return True
 
     def opened(self) -> None:

@@ -10,7 +10,13 @@ commit_seconds = Histogram("chatsvc_commit_seconds", "A group commit, its retrie
 commit_batch = Histogram(
     "chatsvc_commit_batch_commands", "Commands in a commit", buckets=(1, 2, 4, 8, 16, 64, 256)
 )
-sockets = Gauge("chatsvc_sockets", "Open authenticated sockets", ["kind"])
+sockets = Gauge("chatsvc_sockets", "Open authenticated clients, whatever carries them", ["kind"])
+http_lines = Gauge(
+    "chatsvc_http_lines", "Open lines of clients without a WebSocket: stream, poll", ["transport"]
+)
+relayed_errands = Counter(
+    "chatsvc_relayed_errands_total", "POSTs to lines of other processes by their HTTP status", ["status"]
+)
 turns = Counter("chatsvc_turns_total", "Turns by their end", ["end"])
 turns_live = Gauge("chatsvc_turns_live", "Turns running in this process")
 ttft_seconds = Histogram(

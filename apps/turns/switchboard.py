@@ -41,6 +41,8 @@ class Switchboard:
         self._subscribed: set[Key] = set()
         self._layer: Any = get_channel_layer()
         self._channel = ""
+        # Set once Redis has answered: a join before that is heard abroad only when it heals.
+        self.opened = asyncio.Event()
         self._confirmations: dict[str, asyncio.Event] = {}
         self._outbox: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(PUBLISH_QUEUE)
         self._on_announcement: Callable[[Announcement], None] = lambda _: None
@@ -95,17 +97,11 @@ class Switchboard:
         numbered = _numbered(frame)
         self._deliver((audience, key), outgoing, numbered)
         if abroad:
-            self._enqueue(
-                group_name(audience, key),
-                {
-                    "type": "frame",
-                    "audience": audience.value,
-                    "key": key,
-                    "text": outgoing.text,
-                    "binary": outgoing.binary,
-                    "numbered": numbered,
-                },
-            )
+            self._enqueue(group_name(audience, key), _message(audience, key, outgoing, numbered))
+
+    def relay(self, audience: Audience, key: str, frame: Encoded) -> None:
+        """To other processes alone, soon. Drops when swamped."""
+        self._enqueue(group_name(audience, key), _message(audience, key, frame, None))
 
     def announce(self, announcement: Told) -> None:
         """Tells every other process. May be lost: each listener has a slower way to learn the same."""
@@ -172,6 +168,7 @@ class Switchboard:
                 await asyncio.sleep(HEAL_INTERVAL_S)
             else:
                 self._channel = channel
+                self.opened.set()
                 self._subscribed.clear()
                 return
 
@@ -270,3 +267,14 @@ def _numbered(frame: ServerFrame) -> Numbered | None:
         case InboxChanged():
             return frame.row.conversation, frame.row.seq
     return None
+
+
+def _message(audience: Audience, key: str, frame: Encoded, numbered: Numbered | None) -> dict[str, Any]:
+    return {
+        "type": "frame",
+        "audience": audience.value,
+        "key": key,
+        "text": frame.text,
+        "binary": frame.binary,
+        "numbered": numbered,
+    }

@@ -15,10 +15,11 @@ class Audience(StrEnum):
     CUSTOMERS = "customers"  # the customer's sockets on one conversation
     WATCHERS = "watchers"  # agents looking at one conversation
     INBOX = "inbox"  # the agents of a workspace
+    PROCESS = "process"  # one web process, for what others ask of it
 
 
 def group_name(audience: Audience, key: str) -> str:
-    """The channel-layer group of an audience. `key` is a conversation or a workspace id."""
+    """The channel-layer group of an audience. `key` is a conversation, a workspace or a process id."""
     return f"{audience.value}.{key}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from apps.gateway import events
 from apps.wire import protocol as p
 
 FOLDER = Path(__file__).parent
@@ -137,10 +138,23 @@ def table() -> dict[str, list[Any]]:
     return {str(code): [name, list(fields)] for code, (name, fields) in p.fields_by_code().items()}
 
 
+def stream() -> dict[str, Any]:
+    """What a line over HTTP says: each event's text, and what a reader makes of it (null: nothing)."""
+    delta = p.encode_json(p.Delta(handle=5, offset=0, text="Two\n\nparagraphs \u2028 🏮"))
+    read = [
+        (events.opened_event("p.secret"), "opened", '{"line": "p.secret"}'),
+        (events.PADDING, "", None),
+        (events.frame_event(delta), "", delta),
+        (events.HEARTBEAT, "", None),
+        (events.closed_event(1012, "restarting"), "closed", '{"code": 1012, "reason": "restarting"}'),
+    ]
+    return {"events": [{"text": text, "name": name, "data": data} for text, name, data in read]}
+
+
 def texts() -> dict[str, str]:
     """File name → contents of every golden file."""
     files = {f"{name}.json": examples for name, examples in cases().items()}
     return {
         name: json.dumps(value, ensure_ascii=False, indent=1) + "\n"
-        for name, value in {**files, "_table.json": table()}.items()
+        for name, value in {**files, "_table.json": table(), "_stream.json": stream()}.items()
     }

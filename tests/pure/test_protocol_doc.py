@@ -13,8 +13,10 @@ import pytest
 from msgspec import Struct, inspect
 
 from apps.conversations.selectors import INBOX_OPEN_ROWS, INBOX_RESOLVED_ROWS, SUMMARIES
+from apps.gateway.http import BODY_DEADLINE_S, HEARTBEAT_S
 from apps.gateway.outbound import QUEUED_FRAMES
 from apps.gateway.pace import BURST_FRAMES, FRAMES_A_SECOND, PATIENCE_FRAMES
+from apps.gateway.streams import POLL_GAP_S, POLL_WAIT_S
 from apps.inbox.presence import LEASE_S
 from apps.telemetry.waterfall import STAGES
 from apps.wire import protocol
@@ -162,6 +164,14 @@ def test_limits_kept_elsewhere_are_told_too() -> None:
     assert f"older than {LEASE_S} s" in " ".join(SECTIONS["Heartbeat"].split())
     assert f"({INBOX_OPEN_ROWS} at most), then the last {INBOX_RESOLVED_ROWS}" in SECTIONS["`inbox`"]
     assert f"{SUMMARIES} at most" in SECTIONS["`conversations`"]
+
+
+def test_the_limits_of_lines_over_http_are_told() -> None:
+    section = SECTIONS["Without a WebSocket"]
+    assert f"until {POLL_GAP_S:.0f} s pass without another poll" in section
+    assert f"nothing after {POLL_WAIT_S:.0f} s" in section
+    assert f"every {HEARTBEAT_S:.0f} s" in section
+    assert f"took {BODY_DEADLINE_S:.0f} s" in section
 
 
 def test_the_codes_and_the_bytes_of_messagepack_are_told() -> None:

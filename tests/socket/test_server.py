@@ -150,6 +150,17 @@ async def test_an_application_that_waits_is_told_to_wait_for_a_client_that_does_
         assert received == POUR_BYTES
 
 
+async def test_an_event_stream_waits_for_its_reader(plain_server: StartServer) -> None:
+    async with (
+        plain_server() as server,
+        httpx.AsyncClient(timeout=DEADLINE_S) as client,
+        client.stream("GET", f"{server.http}/pour") as answer,
+    ):
+        await server.said("waits")
+        received = sum([len(piece) async for piece in answer.aiter_raw()])
+    assert received == POUR_BYTES
+
+
 @pytest.mark.parametrize("piece", ["x", "x" * FRAME_LIMIT_BYTES], ids=["many frames", "much text"])
 async def test_a_client_that_sends_more_than_can_be_carried_out_is_closed(
     plain_server: StartServer, piece: str

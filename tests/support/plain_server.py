@@ -1,7 +1,7 @@
 """`chatsvc.server` round a five-line application, as a process of its own: what the server promises, alone.
 
 `/echo` echoes; `/flood` sends 64 MiB to a client that need not read; `/close` closes with 1012 and a reason;
-`/deaf` takes no frame.
+`/deaf` takes no frame. Over HTTP, `/pour` is an event stream; anything else answers the size of the body.
 The owner's drain lasts until the file given by `--hold` is gone, or its grace is over.
 """
 
@@ -44,7 +44,7 @@ class HoldingOwner:
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] == "http":
-        await answer(receive, send)
+        await (pour_events(send) if scope["path"] == "/pour" else answer(receive, send))
         return
     await receive()
     await send({"type": "websocket.accept"})
@@ -72,11 +72,24 @@ async def flood(send: Any) -> None:
 async def pour(send: Any) -> None:
     """Waits as long as it is told to, and says when that is long."""
     for _ in range(POUR_BYTES // len(PIECE)):
-        sent = asyncio.ensure_future(send({"type": "websocket.send", "text": PIECE}))
-        if not (await asyncio.wait([sent], timeout=1.0))[0]:
-            say("waits")
-        await sent
+        await patiently(send({"type": "websocket.send", "text": PIECE}))
     await send({"type": "websocket.close", "code": 1000})
+
+
+async def pour_events(send: Any) -> None:
+    """The same down a response."""
+    head = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    for _ in range(POUR_BYTES // len(PIECE)):
+        await patiently(send({"type": "http.response.body", "body": PIECE.encode(), "more_body": True}))
+    await send({"type": "http.response.body"})
+
+
+async def patiently(sending: Any) -> None:
+    sent = asyncio.ensure_future(sending)
+    if not (await asyncio.wait([sent], timeout=1.0))[0]:
+        say("waits")
+    await sent
 
 
 async def answer(receive: Any, send: Any) -> None:
