@@ -28,6 +28,17 @@ View: TypeAlias = Callable[..., HttpResponseBase]
 Words: TypeAlias = dict[str, dict[str, Any]]
 
 SCRIPTS = settings.BASE_DIR / "static" / "js"
+# `theme.js` comes before the first paint; the others where WebSockets fail.
+NOT_AT_ONCE = {
+    "theme.js",
+    "event-reader.js",
+    "fallback.js",
+    "fetch-stream.js",
+    "http-line.js",
+    "long-poll.js",
+    "one-held.js",
+    "posts.js",
+}
 
 
 def strict_policy(view: View) -> View:
@@ -98,9 +109,12 @@ def catalog(language: str) -> Words:
 
 @cache
 def modules() -> tuple[str, ...]:
-    """The scripts that the page asks for at once, instead of one level of imports after the other."""
+    """The scripts that the page asks for at once, instead of one level of imports after the other.
+
+    Not those that are imported only where they are needed.
+    """
     files = sorted([*SCRIPTS.glob("wire/*.js"), *SCRIPTS.glob("dashboard/*.js")])
-    return tuple(f"js/{file.parent.name}/{file.name}" for file in files if file.name != "theme.js")
+    return tuple(f"js/{file.parent.name}/{file.name}" for file in files if file.name not in NOT_AT_ONCE)
 
 
 def _context() -> dict[str, Any]:

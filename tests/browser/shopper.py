@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,9 +102,11 @@ class Shopper:
         expect(self.rows).to_have_count(0)
         return self
 
-    def second_tab(self) -> Shopper:
-        """The same address in another tab of the same browser."""
+    def second_tab(self, before: Callable[[Page], None] | None = None) -> Shopper:
+        """The same address in another tab of the same browser; `before` is given it before it goes anywhere."""
         page = self.page.context.new_page()
+        if before is not None:
+            before(page)
         other = Shopper(page, self.language)
         page.goto(self.page.url)
         return other

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../static/js/wire/fallback.js"; // loaded, so that its import takes no time
 import { CLOSE, Connection, afterClose } from "../../static/js/wire/connection.js";
 import { network, turns, welcome } from "./socket.js";
 
@@ -19,10 +20,11 @@ async function dialled(t, { chance = 0.5, hello = () => ({ type: "hello", token:
     document: page, addEventListener: page.addEventListener.bind(page), removeEventListener: page.removeEventListener.bind(page),
   });
   const net = network();
+  const http = t.mock.method(globalThis, "fetch", async () => { throw new TypeError("nothing gets through"); });
   /** @type {boolean[]} */
   const hellos = [];
   const line = new Connection({
-    url: "wss://chat.example/ws", socketClass: net.socketClass, random: () => chance,
+    url: "wss://chat.example/ws/customer", socketClass: net.socketClass, random: () => chance,
     hello: (fresh) => {
       hellos.push(fresh);
       return hello(fresh);
@@ -43,7 +45,7 @@ async function dialled(t, { chance = 0.5, hello = () => ({ type: "hello", token:
     await turns();
   };
   t.after(() => line.close());
-  return { net, line, told, hellos, tick, happens, page, states: () => told.filter((one) => typeof one !== "string").map((one) => one.state) };
+  return { net, http, line, told, hellos, tick, happens, page, states: () => told.filter((one) => typeof one !== "string").map((one) => one.state) };
 }
 
 /** The same with a server that has welcomed it. @param {import("node:test").TestContext} t @param {Parameters<typeof dialled>[1]} [options] */
@@ -57,7 +59,7 @@ async function welcomed(t, options) {
 test("the first frame is hello, and nothing is sent before the server has answered it", async (t) => {
   const { net, line, told } = await dialled(t);
   assert.deepEqual(net.last.protocols, ["chatsvc.v1.msgpack", "chatsvc.v1.json"]);
-  assert.equal(net.last.url, "wss://chat.example/ws");
+  assert.equal(net.last.url, "wss://chat.example/ws/customer");
   assert.equal(net.last.binaryType, "arraybuffer");
   assert.equal(line.send({ type: "ping" }), false);
   net.last.accept();
@@ -459,4 +461,45 @@ test("closed by who hears the welcome, it passes nothing on", async (t) => {
   net.last.accept();
   net.last.says(welcome());
   assert.ok(!told.includes("welcome"));
+});
+
+
+/** HTTP gets through, and a stream welcomes whoever opens it. @param {Awaited<ReturnType<typeof dialled>>["http"]} http */
+function streams(http) {
+  /** @type {string[]} */
+  const asked = [];
+  http.mock.mockImplementation(/** @type {any} */ (async (/** @type {string} */ url, /** @type {any} */ { method, body }) => {
+    asked.push(`${method} ${url} ${body ?? ""}`);
+    const said = new TextEncoder().encode(`event: opened\ndata: {"line":"p.s"}\n\ndata: ${JSON.stringify(welcome())}\n\n`);
+    return new Response(new ReadableStream({ start: (stream) => stream.enqueue(said) }));
+  }));
+  return asked;
+}
+
+test("after three failures in a row the line is a stream", async (t) => {
+  const { net, http, line, tick } = await dialled(t);
+  const asked = streams(http);
+  for (const failed of [1, 2, 3]) {
+    assert.equal(net.sockets.length, failed);
+    net.last.ends(1006);
+    await tick(1_000);
+  }
+  for (let turn = 0; turn < 20 && line.state !== "open"; turn += 1) await turns();
+  assert.equal(line.state, "open");
+  assert.equal(net.sockets.length, 3);
+  assert.deepEqual(asked, [
+    "OPTIONS https://chat.example/api/v1/stream/customer ",
+    'POST https://chat.example/api/v1/stream/customer {"type":"hello","token":"t"}',
+  ]);
+});
+
+test("a socket that opens and stays silent is enough", async (t) => {
+  const { net, http, line, tick } = await dialled(t);
+  streams(http);
+  net.last.accept();
+  await tick(15_000);
+  await tick(1_000);
+  for (let turn = 0; turn < 20 && line.state !== "open"; turn += 1) await turns();
+  assert.equal(line.state, "open");
+  assert.equal(net.sockets.length, 1);
 });

@@ -1,5 +1,6 @@
 // @ts-check
-// One socket that comes back: hello first, heartbeat, back-off, close codes obeyed. Network only, no DOM.
+// One line that comes back: hello first, heartbeat, back-off, close codes obeyed. Network only, no DOM.
+// A WebSocket carries it; where none does, what fallback.js brings.
 
 import { SUBPROTOCOLS, decode as decodeShared } from "./frames.js";
 
@@ -33,6 +34,8 @@ const HEARTBEAT_MS = 30_000;
 const ANSWER_MS = 15_000;
 /** Somebody is looking: a line that is there answers a ping sooner. */
 const PROBE_MS = 5_000;
+/** After so many failures in a row WebSockets are taken for blocked. One that opens and stays silent counts for all. */
+const FAILURES = 3;
 const ANSWERS = new Set(["ack", "refused", "pong"]);
 /** When a page may have come back from sleep, from another network or from the browser's memory. */
 const WAKES = ["online", "pageshow", "visibilitychange"];
@@ -149,8 +152,9 @@ export class Connection extends EventTarget {
     /** @type {{socket: WebSocket | null}} */
     const line = { socket: null };
     this.#line = line;
-    this.#timer = this.#deadline(ANSWER_MS);
+    this.#timer = this.#deadline(ANSWER_MS, FAILURES);
     try {
+      if (this.#attempt >= FAILURES) this.#socketClass = await (await import("./fallback.js")).fallback(this.#url, this.#socketClass);
       const hello = await this.#hello(this.#fresh);
       if (line !== this.#line) return;
       this.#fresh = false;
@@ -197,10 +201,13 @@ export class Connection extends EventTarget {
     if (type === "pong") this.#attempt = 0;
   }
 
-  /** @param {number} delay_ms */
-  #deadline(delay_ms) {
+  /** @param {number} delay_ms @param {number} [failures]  that its passing counts for besides its own */
+  #deadline(delay_ms, failures = 0) {
     const line = this.#line;
-    return setTimeout(() => { if (line !== null) this.#lost(line, 1006); }, delay_ms);
+    return setTimeout(() => {
+      if (line !== null) this.#lost(line, 1006);
+      this.#attempt += failures;
+    }, delay_ms);
   }
 
   #expectNothing() {
