@@ -1,65 +1,111 @@
-"""`python -m bench.turn`: the three paths, interleaved in one run."""
+"""`python -m bench.turn`: three ways to answer a question, interleaved in one run on the same machine, data and model.
+
+(a) the traditional path, (b) a decent modern one, (c) the product; then the product without one mechanism at a time,
+a service's mix of frequent and new questions, and conversations of 200 turns.
+"""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.turn.clients import Client, Modern, Ours, Timing, Traditional
-from bench.turn.report import Arm, write
+from bench.turn.arms import Arm, Run, our_path, rival_paths
+from bench.turn.clients import Credentials
+from bench.turn.figures import Figures, figures_of
+from bench.turn.lacking import Mechanism
+from bench.turn.questions import ROUND, visits
+from bench.turn.report import Results, write
 from bench.turn.stack import Stack, running
 
-QUESTIONS = (
-    "Can I return worn boots?",
-    "Where is my order 1042?",
-    "How long does shipping take?",
-    "How do I clean my tent?",
-    "Which boot size should I take?",
-    "Can I change an order after paying?",
-    "Is the battery safe on a plane?",
-    "Do you take gift cards?",
-    "How long is the warranty on a lamp?",
-    "When do your stores open?",
-)
-
-ARMS: dict[str, Callable[[Stack, str], Client]] = {
-    "a traditional": lambda stack, identity: Traditional(stack.rivals, identity),
-    "b modern": lambda stack, identity: Modern(stack.rivals, identity),
-    "c chatsvc": lambda stack, identity: Ours(stack.product, identity),
-}
+LONG_TURNS = 200
+LONG_CONVERSATIONS = 2
+LONG_ANSWER_TOKENS = 10
+OVERHEAD_ANSWER_TOKENS = 10
+PARTS = ("comparison", "overhead", "ablation", "mix", "long")
 
 
 def main() -> int:
     options = _options()
-    arms = {name: Arm(name) for name in ARMS}
-    count = options.conversations
-    with running(options.profile, options.rtt_ms, count * len(ARMS), options.tokens) as stack:
-        identities = iter(stack.identities)
-        for batch in range(0, count, options.at_once):
-            for name, make in ARMS.items():
-                size = min(options.at_once, count - batch)
-                clients = [make(stack, next(identities)) for _ in range(size)]
-                asyncio.run(_batch(stack, arms[name], clients, options.turns))
-                sys.stderr.write(f"{name}: {len(arms[name].turns)} of {count} conversations\n")
-    write(Path(options.results), options.profile, list(arms.values()))
+    parts = tuple(options.part or PARTS)
+    with running(options.profile, options.rtt_ms, _people_needed(options)) as stack:
+        arms = {
+            "comparison": _comparison(stack, options),
+            "overhead": _overhead(stack, options) if "overhead" in parts else [],
+            "ablation": _ablation(stack, options) if "ablation" in parts else [],
+            "mix": _mix(stack, options) if "mix" in parts else [],
+            "long": _long(stack, options) if "long" in parts else [],
+        }
+        for part in ("comparison", "overhead", "ablation", "long"):
+            _all_asked_the_model(arms[part])
+        searches = {row["turn"]: row["stages"].get("retrieval", 0.0) for row in stack.stages()}
+    figures: dict[str, tuple[Figures, ...]] = {
+        part: tuple(figures_of(arm, searches) for arm in found) for part, found in arms.items()
+    }
+    write(Path(options.results), Results(options.profile, options.rtt_ms, **figures))
     return 0
 
 
-async def _batch(stack: Stack, arm: Arm, clients: Sequence[Client], turns: int) -> None:
-    """Some conversations at once; what the model saw meanwhile belongs to this arm."""
-    await asyncio.to_thread(stack.renew_model)
-    arm.turns += await asyncio.gather(*(_converse(client, turns) for client in clients))
-    requests = await asyncio.to_thread(stack.upstream.requests)
-    arm.seen += [seen for seen in requests if seen.path.endswith("/chat/completions")]
-    arm.connections += (await asyncio.to_thread(stack.upstream.counts)).connections_opened
+def _all_asked_the_model(arms: list[Arm]) -> None:
+    """Raises `RuntimeError` where another than the model has answered: such a run compares nothing."""
+    for arm in arms:
+        if len(arm.seen) < len(arm.timings):
+            raise RuntimeError(f"{arm.name}: the model saw {len(arm.seen)} of {len(arm.timings)} questions")
 
 
-async def _converse(client: Client, turns: int) -> list[Timing]:
-    async with client:
-        return [await client.ask(QUESTIONS[n % len(QUESTIONS)]) for n in range(turns)]
+def _comparison(stack: Stack, options: argparse.Namespace) -> list[Arm]:
+    paths = (*rival_paths(stack), our_path(stack))
+    count = options.conversations
+    round_ = tuple(ROUND[n % len(ROUND)] for n in range(options.turns))
+    site = stack.people(count * len(paths), answer_cache="off")
+    run = Run(stack, [round_] * count, options.at_once, options.tokens)
+    return run.of(paths, _known(site.identities), _progress("comparison"))
+
+
+def _overhead(stack: Stack, options: argparse.Namespace) -> list[Arm]:
+    paths = (*rival_paths(stack), our_path(stack))
+    site = stack.people(options.conversations * len(paths), answer_cache="off")
+    run = Run(stack, [ROUND] * options.conversations, options.at_once, OVERHEAD_ANSWER_TOKENS)
+    with stack.instant_model():
+        return run.of(paths, _known(site.identities), _progress("overhead"))
+
+
+def _ablation(stack: Stack, options: argparse.Namespace) -> list[Arm]:
+    paths = (our_path(stack), *(our_path(stack, mechanism) for mechanism in Mechanism))
+    count = options.ablation_conversations
+    site = stack.people(count * len(paths), answer_cache="off")
+    run = Run(stack, [ROUND] * count, options.at_once, options.tokens)
+    return run.of(paths, _known(site.identities), _progress("ablation"))
+
+
+def _mix(stack: Stack, options: argparse.Namespace) -> list[Arm]:
+    paths = (*rival_paths(stack), our_path(stack))
+    site = stack.people(options.visits * len(paths), answer_cache="full")
+    run = Run(stack, visits(options.visits, seed=7), options.at_once, options.tokens)
+    return run.of(paths, ({"token": token} for token in site.visitors), _progress("mix"))
+
+
+def _long(stack: Stack, options: argparse.Namespace) -> list[Arm]:
+    asked = tuple(ROUND[n % len(ROUND)] for n in range(LONG_TURNS))
+    site = stack.people(LONG_CONVERSATIONS, answer_cache="off")
+    run = Run(stack, [asked] * LONG_CONVERSATIONS, LONG_CONVERSATIONS, LONG_ANSWER_TOKENS)
+    return run.of((our_path(stack),), _known(site.identities), _progress("200 turns"))
+
+
+def _known(identities: tuple[str, ...]) -> Iterator[Credentials]:
+    return ({"identity": identity} for identity in identities)
+
+
+def _people_needed(options: argparse.Namespace) -> int:
+    """Customers whom the shop must know: sites number theirs alike."""
+    arms = 1 + len(Mechanism)
+    needed: int = max(3 * options.conversations, 3 * options.visits, arms * options.ablation_conversations)
+    return needed
+
+
+def _progress(part: str) -> Callable[[str], object]:
+    return lambda text: sys.stderr.write(f"{part}: {text}\n")
 
 
 def _options() -> argparse.Namespace:
@@ -68,8 +114,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rtt-ms", type=float, help="instead of the profile's round trip")
     parser.add_argument("--conversations", type=int, default=20)
     parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--ablation-conversations", type=int, default=8, help="of ten turns, for each arm")
+    parser.add_argument("--visits", type=int, default=60, help="of two questions, in the service mix")
     parser.add_argument("--at-once", type=int, default=4, help="conversations of one path at the same time")
     parser.add_argument("--tokens", type=int, default=40, help="length of an answer")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only these, and the comparison")
     parser.add_argument("--results", default="bench/results")
     return parser.parse_args()
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -56,6 +57,10 @@ Chat = list[dict[str, str]]
 # ---------------------------------------------------------------- what both do in a turn
 
 
+def _who(credentials: dict[str, str]) -> Identified:
+    return identify(credentials.get("token", ""), credentials.get("identity", ""))
+
+
 def _open(who: Identified) -> Conversation:
     customer = Customer.objects.select_related("site").get(pk=who.customer_id)
     found = Conversation.objects.filter(customer=customer, last_seq__gt=0).first()
@@ -83,6 +88,8 @@ def _endpoint(site: str) -> ModelEndpoint:
 
 
 async def _profile(client: httpx.AsyncClient, who: Identified) -> dict[str, Any]:
+    if not who.verified:
+        return {}
     source, external = await sync_to_async(_shop)(who)
     headers = {"Authorization": f"Bearer {source.api_key}"}
     person = await client.get(f"{source.base_url}/customers/{external}", headers=headers)
@@ -102,8 +109,10 @@ async def _search(site: str, question: str) -> tuple[Passage, ...]:
 
 
 def _decide(rules: RuleResident, who: Identified, question: str, profile: dict[str, Any]) -> None:
-    known = Profile(profile["name"], profile["email"], profile["tier"], profile["attributes"])
-    facts = Facts(verified=True, state=FactsState.COLD, profile=known)
+    known = None
+    if profile:
+        known = Profile(profile["name"], profile["email"], profile["tier"], profile["attributes"])
+    facts = Facts(verified=who.verified, state=FactsState.COLD, profile=known)
     rules.current(who.site_id).decide(RuleInput(question, "en", 1, facts, within_hours=True))
 
 
@@ -145,7 +154,7 @@ def _new_client() -> httpx.AsyncClient:
 async def traditional(request: HttpRequest) -> StreamingHttpResponse | JsonResponse:
     asked = json.loads(request.body)
     try:
-        who = await sync_to_async(identify)("", request.headers["Authorization"].removeprefix("Bearer "))
+        who = await sync_to_async(_who)(json.loads(request.headers["Authorization"].removeprefix("Bearer ")))
     except BadToken:
         return JsonResponse({"error": "log in again"}, status=401)
     conversation = await sync_to_async(_open)(who)
@@ -155,7 +164,9 @@ async def traditional(request: HttpRequest) -> StreamingHttpResponse | JsonRespo
     rules = RuleResident()
     await sync_to_async(rules.refresh)(who.site_id, 1)
     _decide(rules, who, asked["text"], profile)
+    search_began = time.monotonic()
     passages = await _search(who.site_id, asked["text"])
+    retrieval_ms = 1_000 * (time.monotonic() - search_began)
     history = await sync_to_async(_history)(conversation)
     messages = _messages(await sync_to_async(_site)(who), profile, passages, history)
     endpoint = await sync_to_async(_endpoint)(who.site_id)
@@ -167,7 +178,7 @@ async def traditional(request: HttpRequest) -> StreamingHttpResponse | JsonRespo
                 answer += text
                 yield f"data: {json.dumps({'text': text})}\n\n"
         await sync_to_async(_save)(conversation, "assistant", answer)
-        yield "data: [DONE]\n\n"
+        yield f"data: {json.dumps({'retrieval_ms': retrieval_ms})}\n\ndata: [DONE]\n\n"
 
     return StreamingHttpResponse(stream(), content_type="text/event-stream")
 
@@ -177,8 +188,8 @@ async def traditional(request: HttpRequest) -> StreamingHttpResponse | JsonRespo
 
 class Modern(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # channels has no types
     async def receive_json(self, content: dict[str, Any]) -> None:
-        if "identity" in content:
-            self.who = await sync_to_async(identify)("", content["identity"])
+        if "text" not in content:
+            self.who = await sync_to_async(_who)(content)
             self.conversation = await sync_to_async(_open)(self.who)
             self.site = await sync_to_async(_site)(self.who)
             self.endpoint = await sync_to_async(_endpoint)(self.who.site_id)
@@ -193,14 +204,16 @@ class Modern(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # channels has 
         await self.send_json({"type": "saved"})
         profile = await _profile(_client(), self.who)
         _decide(_compiled, self.who, question, profile)
+        search_began = time.monotonic()
         passages = await _search(self.who.site_id, question)
+        retrieval_ms = 1_000 * (time.monotonic() - search_began)
         history = await sync_to_async(_history)(self.conversation)
         answer = ""
         async for text in _tokens(_client(), self.endpoint, _messages(self.site, profile, passages, history)):
             answer += text
             await self.send_json({"type": "token", "text": text})
         await sync_to_async(_save)(self.conversation, "assistant", answer)
-        await self.send_json({"type": "done"})
+        await self.send_json({"type": "done", "retrieval_ms": retrieval_ms})
 
 
 def _client() -> httpx.AsyncClient:

@@ -1,4 +1,4 @@
-"""Fills the bench's database: one site with articles, rules, a shop and a model; prints its customers' tokens."""
+"""Fills the bench's database: one site with articles, rules, a shop and a model; prints its people's tokens."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import django
 django.setup()
 
 import jwt  # noqa: E402 - the models need the setup
+from django.db import transaction  # noqa: E402
 
 from apps.accounts.models import Site, Team, Workspace  # noqa: E402
+from apps.customers.identity import issue_visitor_token  # noqa: E402
 from apps.customers.models import ProfileSource  # noqa: E402
 from apps.knowledge import demo as articles  # noqa: E402
 from apps.llm.models import ModelEndpoint  # noqa: E402
@@ -30,15 +32,28 @@ INSTRUCTIONS = "\n".join(
 
 
 def main() -> None:
-    shop_url, shop_key, model_url, customers = sys.argv[1:]
+    shop_url, shop_key, model_url, customers, answer_cache = sys.argv[1:]
+    # All at once: a product that already runs must not see a site without its model.
+    with transaction.atomic():
+        site = _site(shop_url, shop_key, model_url, answer_cache)
+    people = {
+        "identities": [_token(site, f"c{n}") for n in range(int(customers))],
+        "visitors": [issue_visitor_token(site.pk)[0] for _ in range(int(customers))],
+    }
+    sys.stdout.write(json.dumps(people))
+
+
+def _site(shop_url: str, shop_key: str, model_url: str, answer_cache: str) -> Site:
     workspace = Workspace.objects.create(name="Lantern")
-    site = Site.objects.create(workspace=workspace, name="Lantern", instructions=INSTRUCTIONS)
+    site = Site.objects.create(
+        workspace=workspace, name="Lantern", instructions=INSTRUCTIONS, answer_cache=answer_cache
+    )
     teams = {name: Team.objects.create(workspace=workspace, name=name) for name in ("Support", "Returns")}
     articles.load(site)
     rules.load(site, teams)
     ProfileSource.objects.create(site=site, base_url=shop_url, api_key=shop_key)
     ModelEndpoint.objects.create(site=site, name="bench", base_url=model_url, model="bench", api_key="key")
-    sys.stdout.write(json.dumps([_token(site, f"c{n}") for n in range(int(customers))]))
+    return site
 
 
 def _token(site: Site, subject: str) -> str:

@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from redis import Redis as SyncRedis
 
 from chatsvc.embedded.ports import free_port
 from chatsvc.embedded.processes import tied_to
@@ -24,6 +27,7 @@ from tests.fakes.shop.catalog import lantern
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.control_http import RemoteUpstream
 from tests.fakes.upstream.faults import Plan
+from tests.fakes.upstream.profile import INSTANT, PROFILES, Profile
 from tests.fakes.upstream.script import Filler
 from tests.services import private_folder, running_redis
 from tests.support.processes import http_ok
@@ -32,44 +36,128 @@ START_DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class Server:
+    """A process under measurement, and the others whose work is its own: its worker, its Redis."""
+
+    host: str
+    pids: tuple[int, ...]
+
+    def cpu_s(self) -> float:
+        """Seconds of processor time so far, of all of them."""
+        return sum(_cpu_s(pid) for pid in self.pids)
+
+
 class Stack:
-    """The addresses of a running stack. `identities` are the tokens of its customers."""
+    """The parts of a running stack. A product process is started when it is first asked for."""
 
-    product: str
-    rivals: str
-    upstream: RemoteUpstream
-    answer_tokens: int
-    identities: tuple[str, ...]
+    def __init__(
+        self,
+        parts: ExitStack,
+        variables: dict[str, str],
+        folder: Path,
+        upstream: RemoteUpstream,
+        shop: Shop,
+        profile: Profile,
+    ) -> None:
+        self._profile = profile
+        self._parts = parts
+        self._variables = variables
+        self._folder = folder
+        self.upstream = upstream
+        self.shop = shop
+        self._products: dict[str, Server] = {}
+        self.redis_pid = 0
+        self.worker_pid = 0
+        self.rivals: Server
 
-    def renew_model(self) -> None:
+    def product(self, lacking: str = "") -> Server:
+        """The product, or the product without one of its mechanisms."""
+        if lacking not in self._products:
+            port = free_port()
+            program = ["-m", "bench.turn.lacking", lacking] if lacking else ["manage.py"]
+            command = [*program, "serve", "--bind", f"127.0.0.1:{port}", "--drain-s", "1"]
+            log = self._folder / f"product-{lacking.replace(' ', '-') or 'whole'}.log"
+            ready = partial(http_ok, port, "/readyz")
+            pid = _start(self._parts, command, self._variables, log, ready)
+            self._products[lacking] = Server(f"127.0.0.1:{port}", (pid, self.worker_pid, self.redis_pid))
+        return self._products[lacking]
+
+    def renew_model(self, answer_tokens: int) -> None:
         """Empties the model's books and its prefix cache, so that each batch begins like the first."""
         self.upstream.forget()
-        self.upstream.always(Plan(script=Filler(tokens=self.answer_tokens)))
+        self.upstream.always(Plan(script=Filler(tokens=answer_tokens)))
+
+    @contextmanager
+    def instant_model(self) -> Iterator[None]:
+        """The model server answers at once, over a network without delay."""
+        self.upstream.set_profile(INSTANT)
+        try:
+            yield
+        finally:
+            self.upstream.set_profile(self._profile)
+
+    def stages(self) -> list[dict[str, Any]]:
+        """Every turn that the products have recorded: its marks, and milliseconds by stage."""
+        return list(json.loads(_run(["-m", "bench.turn.stages"], self._variables)))
+
+    def people(self, customers: int, *, answer_cache: str) -> Site:
+        """A new site with so many verified customers and as many visitors."""
+        made = _run(
+            [
+                *("-m", "bench.turn.seed", self.shop.url, self.shop.key, self.upstream.base_url),
+                *(str(customers), answer_cache),
+            ],
+            self._variables,
+        )
+        return msgspec.json.decode(made, type=Site)
+
+
+class Site(msgspec.Struct, frozen=True):
+    """Tokens of a site's people."""
+
+    identities: tuple[str, ...]
+    visitors: tuple[str, ...]
 
 
 @contextmanager
-def running(profile: str, rtt_ms: float | None, customers: int, answer_tokens: int) -> Iterator[Stack]:
+def running(profile: str, rtt_ms: float | None, customers: int) -> Iterator[Stack]:
     """A fresh stack on this machine. Raises `RuntimeError` with the log of a process that does not start."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(private_folder("bench-"))
-        redis = stack.enter_context(running_redis(folder))
-        upstream = _upstream(stack, profile, rtt_ms)
+    with ExitStack() as parts:
+        folder = parts.enter_context(private_folder("bench-"))
+        redis = parts.enter_context(running_redis(folder))
+        upstream = _upstream(parts, profile, rtt_ms)
         mia = lantern(datetime.now(UTC).date())["mia"]
         people = {f"c{n}": msgspec.structs.replace(mia, id=f"c{n}") for n in range(customers)}
-        shop = stack.enter_context(Shop(customers=people))
+        shop = parts.enter_context(Shop(customers=people))
         variables = _variables(folder, redis, upstream.ca_file)
         _run(["-m", "chatsvc.embedded.prepare"], variables)
-        identities = json.loads(
-            _run(["-m", "bench.turn.seed", shop.url, shop.key, upstream.base_url, str(customers)], variables)
+        named = PROFILES[profile]
+        stack = Stack(
+            parts,
+            variables,
+            folder,
+            upstream,
+            shop,
+            named if rtt_ms is None else named.but(rtt_s=rtt_ms / 1_000),
         )
-        product, rivals = free_port(), free_port()
-        serve = ["manage.py", "serve", "--bind", f"127.0.0.1:{product}", "--drain-s", "1"]
-        _start(stack, serve, variables, folder / "product.log", lambda: http_ok(product, "/readyz"))
-        daphne = ["-m", "daphne", "-p", str(rivals), "bench.turn.rivals:application"]
-        _start(stack, daphne, variables, folder / "rivals.log", lambda: _listens(rivals))
+        stack.redis_pid = _listener(redis)
         worker = ["-m", "celery", "-A", "chatsvc", "worker", "--pool", "threads", "-c", "2"]
-        _start(stack, worker, variables, folder / "worker.log", lambda: True)
-        yield Stack(f"127.0.0.1:{product}", f"127.0.0.1:{rivals}", upstream, answer_tokens, tuple(identities))
+        stack.worker_pid = _start(parts, worker, variables, folder / "worker.log", lambda: True)
+        port = free_port()
+        daphne = ["-m", "daphne", "-p", str(port), "bench.turn.rivals:application"]
+        pid = _start(parts, daphne, variables, folder / "rivals.log", lambda: _listens(port))
+        stack.rivals = Server(f"127.0.0.1:{port}", (pid,))
+        yield stack
+
+
+def _listener(redis_url: str) -> int:
+    with SyncRedis.from_url(redis_url) as redis:
+        return int(redis.info("server")["process_id"])
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _variables(folder: Path, redis_url: str, ca_file: str) -> dict[str, str]:
@@ -120,7 +208,7 @@ def _run(arguments: list[str], variables: dict[str, str]) -> str:
 
 def _start(
     stack: ExitStack, arguments: list[str], variables: dict[str, str], log: Path, ready: Callable[[], bool]
-) -> None:
+) -> int:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, *arguments],
@@ -136,6 +224,7 @@ def _start(
         if process.poll() is not None or time.monotonic() > until:
             raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
         time.sleep(0.05)
+    return process.pid
 
 
 def _end(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
