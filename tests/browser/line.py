@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, WebSocketRoute
+import re
+
+from playwright.sync_api import Page, Route, WebSocketRoute
 
 GOING_AWAY = 1001
+# Where a line goes that has no socket.
+HTTP = re.compile(r"/api/v1/(stream|poll|frames)/")
 
 
 class Line:
@@ -18,6 +22,7 @@ class Line:
 
     def route(self, page: Page) -> None:
         page.route_web_socket(self._address, self._connect)
+        page.route(HTTP, self._over_http)
 
     def hold(self) -> None:
         """What the server says from now on is on its way."""
@@ -47,6 +52,12 @@ class Line:
         server = page.connect_to_server()
         self._open.append((page, server))
         server.on_message(lambda message: self._hear(page, message))
+
+    def _over_http(self, route: Route) -> None:
+        if self._broken:
+            route.abort()
+        else:
+            route.continue_()
 
     def _hear(self, page: WebSocketRoute, message: str | bytes) -> None:
         if self._held is None:

@@ -503,3 +503,19 @@ test("a socket that opens and stays silent is enough", async (t) => {
   assert.equal(line.state, "open");
   assert.equal(net.sockets.length, 1);
 });
+
+test("what cut everything off says nothing against sockets", async (t) => {
+  const { net, http, line, tick } = await dialled(t);
+  for (let failed = 0; failed < 4; failed += 1) {
+    net.last.ends(1006);
+    await tick(1_000);
+  }
+  assert.equal(net.sockets.length, 5);
+  streams(http);
+  net.last.ends(1006);
+  await tick(2_000);
+  assert.equal(net.sockets.length, 6);
+  net.last.accept();
+  net.last.says(welcome());
+  assert.equal(line.state, "open");
+});

@@ -19,6 +19,9 @@ const FIRST_PROBE_MS = 60_000;
 const LONGEST_PROBE_MS = 30 * 60_000;
 const PROBE_ANSWER_MS = 5_000;
 
+/** For whom HTTP did not get through either, when it was tried last. @type {WeakSet<typeof WebSocket>} */
+const cutOff = new WeakSet();
+
 /**
  * A class to dial with in a WebSocket's place: what it makes has a WebSocket's face and takes the way that works.
  * `socketClass` itself where it is one already, and where HTTP does not get through either.
@@ -30,7 +33,9 @@ const PROBE_ANSWER_MS = 5_000;
 export async function fallback(url, socketClass, { others = [FetchStream, LongPoll], random = Math.random } = {}) {
   if (socketClass.prototype instanceof Way) return socketClass;
   const reached = await fetch(addressOf(url, "stream"), { method: "OPTIONS" }).then(() => true, () => false);
-  if (!reached) return socketClass;
+  if (!reached) cutOff.add(socketClass);
+  // Whatever is back after nothing got through, sockets may be back as well.
+  if (!reached || cutOff.delete(socketClass)) return socketClass;
   const ladder = new Ladder([socketClass, ...others], random);
   return /** @type {any} */ (class extends Way {
     /** @param {string} url @param {string[]} protocols */
