@@ -36,8 +36,8 @@ class ModelEndpointForm(WriteOnlyForm):
     class Meta:
         model = ModelEndpoint
         fields = (
-            "site", "name", "enabled", "priority", "provider", "dialect", "base_url", "api_key", "model", "http2",
-            "max_concurrent", "max_output_tokens", "price_in", "price_out", "extra_body", "continue_chains",
+            "site", "name", "enabled", "priority", "provider", "dialect", "base_url", "api_key", "model", "region",
+            "http2", "max_concurrent", "max_output_tokens", "price_in", "price_out", "extra_body", "continue_chains",
             "keep_responses",
         )  # fmt: skip
         labels = {
@@ -77,7 +77,7 @@ class ModelEndpointAdmin(ScopedAdmin):
         (
             _("Advanced"),
             {
-                "fields": ("http2", "extra_body", "continue_chains", "keep_responses"),
+                "fields": ("region", "http2", "extra_body", "continue_chains", "keep_responses"),
                 "classes": ("collapse",),
             },
         ),

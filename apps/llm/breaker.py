@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from apps.llm.errors import AuthRefused, LlmError, QuotaExhausted, RateLimited, is_unreachable, needs_rest
+from apps.llm.errors import (
+    AuthRefused,
+    LlmError,
+    QuotaExhausted,
+    RateLimited,
+    ServerFailed,
+    is_unreachable,
+    needs_rest,
+)
 
 FAILURES = 3  # in a row, before the first rest
 FIRST_REST_S = 10.0
@@ -15,7 +23,10 @@ TRIAL_S = 5.0  # after a rest one request tries; the others wait this long for i
 
 
 class Breaker:
-    """Rests after three failures in a row: 10 s, doubling to 60 s. One trial ends or prolongs the rest."""
+    """Rests after three failures in a row: 10 s, doubling to 60 s; at once, where the server says for how long.
+
+    One trial ends or prolongs the rest.
+    """
 
     def __init__(self) -> None:
         self._failures = 0
@@ -56,9 +67,14 @@ class Breaker:
             self._rest(now, ADMIN_REST_S)
         elif needs_rest(error):
             self._failures += 1
+            rest_s = min(
+                (error.retry_after_s if isinstance(error, ServerFailed) else None) or 0.0, LONGEST_RETRY_S
+            )
             if self._failures >= FAILURES:
-                self._rest(now, self._next_rest_s)
+                rest_s = max(rest_s, self._next_rest_s)
                 self._next_rest_s = min(self._next_rest_s * 2, LONGEST_REST_S)
+            if rest_s:
+                self._rest(now, rest_s)
 
     def _rest(self, now: float, seconds: float) -> None:
         self._rests_until = now + seconds

@@ -17,7 +17,9 @@ from apps.llm.providers.chat_completions import ChatCompletions
 from apps.llm.providers.provider import Provider
 from apps.llm.providers.responses_http import ResponsesHttp
 from apps.llm.providers.responses_ws import ResponsesWs
+from apps.llm.score import Form
 from apps.llm.spec import Api, EndpointSpec
+from apps.llm.tactics import Tactics
 from apps.telemetry import instruments
 
 # Between two looks at an idle connection. The peer's own idle time-out is unknown (uvicorn 5 s, node 5 s, nginx 75 s),
@@ -37,9 +39,10 @@ _PROVIDERS: dict[Api, Callable[[EndpointSpec, HttpLine, Deadlines], Provider]] =
 class Endpoint:
     """Streams answers through its provider, at most `max_concurrent` at a time."""
 
-    def __init__(self, spec: EndpointSpec, deadlines: Deadlines) -> None:
+    def __init__(self, spec: EndpointSpec, deadlines: Deadlines, tactics: Tactics | None = None) -> None:
         self.spec = spec
         self.breaker = Breaker()
+        self.form = Form(tactics)
         self.in_flight = 0
         self.warm_due = 0.0  # loop time
         self._deadlines = deadlines

@@ -87,10 +87,14 @@ class UpgradeRefused(RequestRefused):
 
 
 class ServerFailed(LlmError):
-    """5xx, or an error object inside a stream that began with 200."""
+    """5xx, or an error object inside a stream that began with 200. `retry_after_s` is what the server asked for."""
 
     kind = "server"
     rests = True
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class Stalled(LlmError):
@@ -164,3 +168,8 @@ def is_unreachable(error: LlmError) -> bool:
     return isinstance(error, ConnectFailed | TlsFailed) or (
         isinstance(error, Stalled) and error.stage is Stage.CONNECT
     )
+
+
+def is_unreliable(error: LlmError) -> bool:
+    """Whether it tells how often the endpoint fails, and not what it thinks of this request, this key or our haste."""
+    return error.rests or isinstance(error, BrokenStream | Stalled | BadData)

@@ -7,6 +7,7 @@ import datetime as dt
 import logging
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from django.db import Error as DatabaseFailure
 
@@ -14,15 +15,20 @@ from apps.engine.events import Done, ModelEvent, OnModelEvent, TextDelta
 from apps.engine.ports import ModelUnavailable
 from apps.engine.tokens import tokens_of_bytes
 from apps.engine.types import ModelRequest, Usage
-from apps.llm import records, spend
+from apps.llm import records, spend, waits
+from apps.llm.allowance import Extra, granted, granted_by
+from apps.llm.choice import Choice
 from apps.llm.deadlines import Deadlines
 from apps.llm.endpoint import Endpoint
-from apps.llm.errors import LlmError
+from apps.llm.errors import LlmError, is_unreliable
 from apps.llm.journal import OK, Journal
 from apps.llm.keeper import Keeper
 from apps.llm.pool import Pool
 from apps.llm.providers import builtin
+from apps.llm.race import Ask, Race, Track
+from apps.llm.score import Candidate
 from apps.llm.spec import EndpointSpec
+from apps.llm.tactics import Tactics
 from apps.stores.database import in_database
 from apps.telemetry import instruments
 
@@ -40,15 +46,40 @@ class _Roster:
     specs: tuple[EndpointSpec, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An endpoint as its site means it, and as this process holds it."""
+
+    spec: EndpointSpec
+    endpoint: Endpoint
+
+    @property
+    def candidate(self) -> Candidate:
+        spec = self.spec
+        return Candidate(spec.name, spec.region, spec.priority, self.endpoint.in_flight, self.endpoint.form)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A turn's question. `turn_ends` is loop time."""
+
+    site_id: str
+    request: ModelRequest
+    on_event: OnModelEvent
+    turn_ends: float
+
+
 class Line:
     """One a web process. `open` and `close` it on the loop; `refresh`, `loaded_version`, `forget` from any thread."""
 
-    def __init__(self, deadlines: Deadlines | None = None) -> None:
+    def __init__(self, deadlines: Deadlines | None = None, tactics: Tactics | None = None) -> None:
         self._deadlines = deadlines or Deadlines()
+        self._tactics = tactics or Tactics()
         self._journal = Journal()
-        self._pool = Pool(self._deadlines, self._journal)
+        self._pool = Pool(self._deadlines, self._journal, self._tactics)
         self._keeper = Keeper(self._pool, self._journal, self._wanted, self._set_capped)
         self._rosters: dict[str, _Roster] = {}
+        self._choices: dict[str, Choice] = {}
         self._capped_on: dict[str, dt.date] = {}
 
     async def open(self) -> None:
@@ -77,6 +108,7 @@ class Line:
     def forget(self, site_id: str) -> None:
         """The site is gone; its endpoints are closed once idle."""
         self._rosters.pop(site_id, None)
+        self._choices.pop(site_id, None)
         self._capped_on.pop(site_id, None)
         self._keeper.endpoints_changed()
 
@@ -85,29 +117,25 @@ class Line:
     async def stream(
         self, site_id: str, request: ModelRequest, on_event: OnModelEvent, force_builtin: bool = False
     ) -> None:
-        """Answers from the first endpoint that can, else from `builtin`; `on_event` gets the pieces, then `Done`.
+        """Answers from the best endpoint that can, else from `builtin`; `on_event` gets the pieces, then `Done`.
 
-        Of endpoints of one priority the one that answered the conversation last is asked first.
-        Another endpoint is tried only while nothing was said. Raises `ModelUnavailable` (said) when an answer broke
-        off, and whatever `on_event` raises. Cancelling closes the request to the model. Spend is booked here.
+        Another endpoint is tried only while nothing was said, and within what a site's turns may ask in addition.
+        Raises `ModelUnavailable` (said) when an answer broke off, and whatever `on_event` raises. Cancelling closes
+        the request to the model. Spend is booked here.
         """
         if force_builtin or self._capped_on.get(site_id) == spend.today():
             await self._answer_builtin(request, on_event, "forced" if force_builtin else "capped")
             return
-        turn_ends = asyncio.get_running_loop().time() + self._deadlines.turn_s
-        reason = "no_endpoint"
-        specs = await self._specs(site_id)
-        for spec in sorted(specs, key=lambda spec: (spec.priority, spec.name != request.endpoint)):
-            endpoint = self._pool.endpoint(spec)
-            if not endpoint.allows():
-                reason = "resting"
-                continue
-            failure = await self._answer(site_id, endpoint, request, on_event, turn_ends)
-            if failure is None:
-                return
-            reason = failure.label
-            if not failure.elsewhere or asyncio.get_running_loop().time() >= turn_ends:
-                break
+        choice = self._choice(site_id)
+        asked = _Asked(site_id, request, on_event, _now() + self._deadlines.turn_s)
+        endpoints = await self._endpoints(site_id)
+        order = choice.turn(
+            [one.candidate for one in endpoints.values()], request.cache_key, request.endpoint, _now()
+        )
+        with granted_by(partial(_grant, choice)):
+            reason = await self._ask_in_turn(asked, choice, [endpoints[one.name] for one in order])
+        if reason is None:
+            return
         if reason != "no_endpoint":
             logger.warning("site %s: the builtin answers, no endpoint could: %s", site_id, reason)
         await self._answer_builtin(request, on_event, reason)
@@ -117,42 +145,103 @@ class Line:
 
         Waits for nothing, fails silently, and gives way to answers.
         """
-        for spec in await self._specs(site_id):
-            endpoint = self._pool.endpoint(spec)
-            if endpoint.ready:
-                await endpoint.prepare(request)
-                return
+        endpoints = await self._endpoints(site_id)
+        ready = [one.candidate for one in endpoints.values() if one.endpoint.ready]
+        if ready:
+            likely = self._choice(site_id).likely(ready, request.cache_key, request.endpoint, _now())[0]
+            await endpoints[likely.name].endpoint.prepare(request)
+
+    async def _ask_in_turn(self, asked: _Asked, choice: Choice, order: list[_Known]) -> str | None:
+        """None when one has answered, else why the builtin must."""
+        reason, begun = "no_endpoint", False
+        while order:
+            known = order.pop(0)
+            if not known.endpoint.allows():
+                reason = "resting"
+                continue
+            if begun and not granted(Extra.ELSEWHERE):
+                return "budget"
+            begun = True
+            failure = await self._ask(asked, choice, known, order)
+            if failure is None:
+                return None
+            reason = failure.label
+            if not failure.elsewhere or _now() >= asked.turn_ends:
+                break
+        return reason
+
+    async def _ask(
+        self, asked: _Asked, choice: Choice, known: _Known, others: list[_Known]
+    ) -> LlmError | None:
+        """Asks one and, where that is allowed, a second of `others` when it is late; that one is taken out."""
+        equals = [one for one in others if one.spec.priority == known.spec.priority and one.endpoint.ready]
+        after_s = choice.hedge_after_s(known.candidate, [one.candidate for one in equals])
+        if after_s is None:
+            return await self._answer(asked, choice, known, None)
+        race = Race(asked.on_event)
+
+        def second() -> Ask | None:
+            if not granted(Extra.HEDGE):
+                return None
+            hedge = next((one for one in equals if one.endpoint.allows()), None)
+            if hedge is None:
+                return None
+            others.remove(hedge)
+            return partial(self._answer_aside, asked, choice, hedge)
+
+        failure = await race.run(partial(self._answer, asked, choice, known), second, after_s)
+        if race.hedged:
+            instruments.llm_hedges.labels("won" if race.second_won else "lost").inc()
+        return failure
+
+    async def _answer_aside(
+        self, asked: _Asked, choice: Choice, known: _Known, track: Track
+    ) -> LlmError | None:
+        """A second one, while the turn's waterfall shows what the first waits for."""
+        with waits.told_to(lambda *_: None):
+            return await self._answer(asked, choice, known, track)
 
     async def _answer(
-        self,
-        site_id: str,
-        endpoint: Endpoint,
-        request: ModelRequest,
-        on_event: OnModelEvent,
-        turn_ends: float,
+        self, asked: _Asked, choice: Choice, known: _Known, track: Track | None
     ) -> LlmError | None:
         """None when it answered, the failure when another may try. Raises `ModelUnavailable` when words were said."""
-        ear = _Ear(endpoint, on_event)
+        spec, endpoint = known.spec, known.endpoint
+        ear = _Ear(endpoint, asked.on_event if track is None else track.hear)
         outcome = "stopped"
         try:
-            await endpoint.stream(request, ear.hear, turn_ends)
+            await endpoint.stream(asked.request, ear.hear, asked.turn_ends)
             outcome = "ok"
-            self._journal.health(endpoint.spec.id, OK)
+            choice.answered(asked.request.cache_key)
+            self._journal.health(spec.id, OK)
         except LlmError as error:
             outcome = error.label
-            self._journal.health(endpoint.spec.id, error.label)
-            logger.warning("endpoint %s failed: %s (%s)", endpoint.spec.name, error.label, error)
+            self._journal.health(spec.id, error.label)
+            logger.warning("endpoint %s failed: %s (%s)", spec.name, error.label, error)
+            if is_unreliable(error):
+                endpoint.form.failed(_now())
             if ear.acted:
+                choice.broke(asked.request.cache_key, spec.name)
                 raise ModelUnavailable(error.label, said=True) from error
             return error
         finally:
-            instruments.llm_answers.labels(endpoint.spec.quirks.name, outcome).inc()
-            self._book(site_id, endpoint, ear.usage_of(request))
+            if outcome == "stopped":
+                outcome = ear.stopped(track)
+            instruments.llm_answers.labels(spec.quirks.name, outcome).inc()
+            self._book(asked.site_id, endpoint, ear.usage_of(asked.request))
         return None
 
     async def _answer_builtin(self, request: ModelRequest, on_event: OnModelEvent, reason: str) -> None:
         instruments.llm_builtin_answers.labels(reason).inc()
         await builtin.stream(request, on_event)
+
+    def _choice(self, site_id: str) -> Choice:
+        if site_id not in self._choices:
+            self._choices[site_id] = Choice(self._tactics)
+        return self._choices[site_id]
+
+    async def _endpoints(self, site_id: str) -> dict[str, _Known]:
+        """By name, as the site's row orders them."""
+        return {spec.name: _Known(spec, self._pool.endpoint(spec)) for spec in await self._specs(site_id)}
 
     async def _specs(self, site_id: str) -> tuple[EndpointSpec, ...]:
         if site_id not in self._rosters:
@@ -192,6 +281,7 @@ class _Ear:
         self._started = time.monotonic()
         self._text_bytes = 0
         self._usage: Usage | None = None
+        self._lost = False
 
     async def hear(self, event: ModelEvent) -> None:
         if isinstance(event, Done):
@@ -202,12 +292,30 @@ class _Ear:
             self.acted = True
             self._endpoint.breaker.succeeded()
             first_s = time.monotonic() - self._started
+            self._endpoint.form.began(first_s, _now())
             instruments.llm_first_text_seconds.labels(self._endpoint.spec.quirks.name).observe(first_s)
         await self._on_event(event)
 
+    def stopped(self, track: Track | None) -> str:
+        """It was cancelled: by the customer, or for a sooner endpoint. The prompt of the latter kind is paid for."""
+        self._lost = track is not None and track.lost
+        if not self.acted:
+            self._endpoint.form.gave_up(time.monotonic() - self._started, _now())
+        return "lost" if self._lost else "stopped"
+
     def usage_of(self, request: ModelRequest) -> Usage | None:
         """What the server told, else an estimate for an answer that was stopped or told nothing; None if none began."""
-        if self._usage is not None or not self.acted:
+        if self._usage is not None or not (self.acted or self._lost):
             return self._usage
         prompt_tokens = sum(message.tokens for message in request.messages)
         return Usage(prompt_tokens, tokens_of_bytes(self._text_bytes))
+
+
+def _grant(choice: Choice, extra: Extra) -> bool:
+    granted = choice.grants(extra, _now())
+    instruments.llm_extra_requests.labels(extra.value, "made" if granted else "refused").inc()
+    return granted
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -84,7 +84,16 @@ class ModelEndpoint(models.Model):
         ),
     )
     priority = models.PositiveSmallIntegerField(
-        _("priority"), default=10, help_text=_("The lowest number is asked first.")
+        _("priority"),
+        default=10,
+        help_text=_("The lowest number is asked first; among equals whichever is fastest at the time."),
+    )
+    region = models.CharField(
+        _("region"),
+        max_length=40,
+        blank=True,
+        db_default="",
+        help_text=_("Any name. A conversation prefers endpoints in the region of its last answer."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     max_concurrent = models.PositiveSmallIntegerField(

@@ -11,6 +11,7 @@ from apps.llm.endpoint import Endpoint
 from apps.llm.errors import AuthRefused, LlmError
 from apps.llm.journal import Journal
 from apps.llm.spec import EndpointSpec
+from apps.llm.tactics import Tactics
 
 logger = logging.getLogger(__name__)
 
@@ -18,15 +19,16 @@ logger = logging.getLogger(__name__)
 class Pool:
     """Endpoints by specification. Lives on the event loop; its line's keeper calls `tend`."""
 
-    def __init__(self, deadlines: Deadlines, journal: Journal) -> None:
+    def __init__(self, deadlines: Deadlines, journal: Journal, tactics: Tactics) -> None:
         self._deadlines = deadlines
         self._journal = journal
+        self._tactics = tactics
         self._endpoints: dict[EndpointSpec, Endpoint] = {}
 
     def endpoint(self, spec: EndpointSpec) -> Endpoint:
         """The endpoint of this specification; a new one connects on first use."""
         if spec not in self._endpoints:
-            self._endpoints[spec] = Endpoint(spec, self._deadlines)
+            self._endpoints[spec] = Endpoint(spec, self._deadlines, self._tactics)
         return self._endpoints[spec]
 
     def next_due(self) -> float | None:

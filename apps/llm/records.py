@@ -19,7 +19,7 @@ def spec_of(row: ModelEndpoint) -> EndpointSpec:
         api=Api(row.provider), http2=row.http2, max_concurrent=row.max_concurrent,
         max_output_tokens=row.max_output_tokens, extra_body=json.dumps(row.extra_body, sort_keys=True),
         continue_chains=row.continue_chains, keep_responses=row.keep_responses, prepare_prompts=row.prepare_prompts,
-        priority=row.priority,
+        priority=row.priority, region=row.region,
     )  # fmt: skip
 
 

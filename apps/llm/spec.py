@@ -26,13 +26,15 @@ class EndpointSpec:
     model: str
     api_key: str = field(default="", repr=False)
     id: str = ""  # the row's; empty for the endpoint of the settings
-    priority: int = 10  # the lowest number is asked first
     api: Api = Api.CHAT_COMPLETIONS
     dialect: str = "auto"
     http2: bool = False
     max_concurrent: int = 100
     max_output_tokens: int = 700
     extra_body: str = "{}"  # JSON text, so that a spec can be a key
+    # What only the choice among endpoints looks at: another value needs no other connections.
+    priority: int = field(default=10, compare=False)
+    region: str = field(default="", compare=False)
     # Of the Responses API.
     continue_chains: bool = True  # send only what is new, where the server still knows the rest
     keep_responses: bool = False  # let the server store responses, so that they can be continued over HTTP

@@ -51,6 +51,12 @@ llm_answers = Counter(
 llm_builtin_answers = Counter(
     "chatsvc_llm_builtin_answers_total", "Answers of the builtin provider, by why it spoke", ["reason"]
 )
+llm_extra_requests = Counter(
+    "chatsvc_llm_extra_requests_total",
+    "Requests beyond the first of a turn: again, elsewhere, hedge; or refused for want of budget",
+    ["why", "outcome"],
+)
+llm_hedges = Counter("chatsvc_llm_hedges_total", "Second endpoints asked because the first was late", ["end"])
 llm_first_text_seconds = Histogram(
     "chatsvc_llm_first_text_seconds",
     "Request to the endpoint's first text",

@@ -19,6 +19,7 @@ from apps.llm.deadlines import Deadlines
 from apps.llm.line import Line
 from apps.llm.models import ModelEndpoint
 from apps.llm.providers.builtin_words import ENGLISH
+from apps.llm.tactics import Tactics
 from apps.stores.database import in_database
 from tests.fakes.upstream.faults import FAILING, Place
 from tests.fakes.upstream.handle import Upstream
@@ -61,9 +62,11 @@ def trust(settings: Settings, folder: Path, *servers: Upstream) -> None:
 
 
 @asynccontextmanager
-async def opened(site: Site, deadlines: Deadlines = QUICK) -> AsyncIterator[Line]:
+async def opened(
+    site: Site, deadlines: Deadlines = QUICK, tactics: Tactics | None = None
+) -> AsyncIterator[Line]:
     """A line that has the site's endpoints warm."""
-    line = Line(deadlines)
+    line = Line(deadlines, tactics)
     await in_database(line.refresh, site.pk, 1)
     await line.open()
     try:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from apps.engine.events import OnModelEvent
 from apps.engine.types import ModelRequest
+from apps.llm.allowance import Extra, granted
 from apps.llm.errors import BrokenStream
 from apps.llm.http_line import HttpLine
 
@@ -62,7 +63,7 @@ class HttpProvider(ABC):
         try:
             await self.attempt(request, on_event, first_due, turn_ends)
         except BrokenStream as error:
-            if error.began:
+            if error.began or not granted(Extra.AGAIN):
                 raise
             # The peer closed an idle connection just as we used it: nothing was answered, a new one will do.
             await self.attempt(request, on_event, first_due, turn_ends)

@@ -51,7 +51,7 @@ def _of_a_request(words: str, code: int, message: str, retry_after_s: float | No
         return ContentFiltered(message)
     if 300 <= code < 500 or "invalid_request" in words:
         return RequestRefused(message)
-    return ServerFailed(message)
+    return ServerFailed(message, retry_after_s)
 
 
 class _ErrorBody(msgspec.Struct):
