@@ -23,6 +23,7 @@ from apps.accounts.staff import ReadOnlyAdmin, ScopedAdmin
 from apps.llm import records
 from apps.llm.advice import advice, banners, in_short
 from apps.llm.models import DailySpend, ModelEndpoint
+from apps.llm.pool import standing_here
 from apps.llm.probe import probe
 
 TEST_BUTTON = "llm_modelendpoint_test_connection"  # unfold's name for the action below
@@ -63,11 +64,11 @@ class ModelEndpointAdmin(ScopedAdmin):
     list_before_template = "admin/endpoint_banners.html"
     change_form_outer_before_template = "admin/endpoint_banners.html"
     actions_submit_line = ("test_connection",)
-    readonly_fields = ("state_in_words",)
+    readonly_fields = ("state_in_words", "standing")
     fieldsets = (
         (
             None,
-            {"fields": (("site", "name"), ("enabled", "priority"), "state_in_words")},
+            {"fields": (("site", "name"), ("enabled", "priority"), "state_in_words", "standing")},
         ),
         (_("Server"), {"fields": ("base_url", "api_key", "model", ("provider", "dialect"))}),
         (
@@ -167,6 +168,16 @@ class ModelEndpointAdmin(ScopedAdmin):
         if endpoint.last_ok_at:
             return gettext("Answers; last noted %(when)s.") % {"when": _when(endpoint.last_ok_at)}
         return gettext("Not asked yet")
+
+    @display(description=_("In this web process"))
+    def standing(self, endpoint: ModelEndpoint) -> str:
+        here = standing_here(endpoint.pk)
+        if here is None:
+            return gettext("Not connected")
+        told = gettext(
+            "%(open)d connections open, %(wanted)d wanted by its load; %(running)d answers running."
+        )
+        return told % {"open": here.open, "wanted": here.wanted, "running": here.in_flight}
 
 
 def _when(moment: dt.datetime | None) -> str:

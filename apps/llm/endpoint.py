@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 from apps.engine.events import OnModelEvent
 from apps.engine.types import ModelRequest
 from apps.llm import waits
 from apps.llm.breaker import Breaker
 from apps.llm.deadlines import Deadlines
+from apps.llm.demand import STREAMS, Demand
 from apps.llm.errors import AuthRefused, EndpointFull, LlmError
 from apps.llm.http_line import HttpLine
 from apps.llm.providers.chat_completions import ChatCompletions
@@ -36,6 +38,16 @@ _PROVIDERS: dict[Api, Callable[[EndpointSpec, HttpLine, Deadlines], Provider]] =
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One endpoint in one process."""
+
+    open: int
+    wanted: int
+    in_flight: int
+    opened: int  # since the start
+
+
 class Endpoint:
     """Streams answers through its provider, at most `max_concurrent` at a time."""
 
@@ -47,8 +59,11 @@ class Endpoint:
         self.warm_due = 0.0  # loop time
         self._deadlines = deadlines
         self._slots = asyncio.Semaphore(spec.max_concurrent)
-        self._provider = _PROVIDERS[spec.api](spec, HttpLine(spec, deadlines), deadlines)
+        self._demand = Demand()
+        self._http = HttpLine(spec, deadlines)
+        self._provider = _PROVIDERS[spec.api](spec, self._http, deadlines)
         self._pause_s = FIRST_PAUSE_S
+        self._wanted = 0
 
     def allows(self) -> bool:
         """Whether the breaker lets a request through now."""
@@ -64,12 +79,18 @@ class Endpoint:
         try:
             async with self._slot(turn_ends):
                 first_due = min(_now() + self._deadlines.first_data_s, turn_ends)
-                await self._provider.answer(request, on_event, first_due, turn_ends)
+                with self._measured():
+                    await self._provider.answer(request, on_event, first_due, turn_ends)
         except LlmError as error:
             self.breaker.failed(error, _now())
             raise
+        except asyncio.CancelledError:
+            self.warm_due = 0.0  # its connection was closed: the next question shall find another
+            raise
         self.breaker.succeeded()
-        self._look_again_in(self._pause_s)
+        self._size()
+        if self._wanted <= 1:
+            self._look_again_in(self._pause_s)  # the one there should be was alive just now
 
     async def prepare(self, request: ModelRequest) -> None:
         """Has the model read what is known before the question, where its API can. Never raises `LlmError`."""
@@ -78,6 +99,7 @@ class Endpoint:
     async def warm(self) -> LlmError | None:
         """Makes sure of a connection. Gives the failure, if any."""
         before = self._provider.connections_opened
+        self._size()
         try:
             await self._provider.warm()
         except AuthRefused as error:
@@ -92,7 +114,36 @@ class Endpoint:
 
     async def close(self) -> None:
         """Closes all connections, also of answers that still run."""
+        self._want(0)
         await self._provider.close()
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands now, for people to see."""
+        return Standing(
+            self._http.connections_open, self._wanted, self.in_flight, self._provider.connections_opened
+        )
+
+    @contextmanager
+    def _measured(self) -> Iterator[None]:
+        begun = _now()
+        self._demand.began(begun)
+        try:
+            yield
+        finally:
+            self._demand.ended(_now() - begun)
+
+    def _size(self) -> None:
+        """Busy connections come back by themselves: only the rest is made sure of."""
+        streams = STREAMS if self.spec.http2 else 1
+        wanted = self._demand.connections(_now(), self.spec.max_concurrent, streams)
+        self._want(wanted)
+        self._http.wanted = wanted if self.spec.http2 else max(1, wanted - self.in_flight)
+
+    def _want(self, connections: int) -> None:
+        gauge = instruments.llm_connections_wanted.labels(self.spec.quirks.name)
+        gauge.inc(connections - self._wanted)
+        self._wanted = connections
 
     def _reached(self, connections_before: int) -> None:
         self.breaker.reached()

@@ -18,25 +18,50 @@ class HttpLine:
 
     def __init__(self, spec: EndpointSpec, deadlines: Deadlines) -> None:
         self.connections_opened = 0
+        self.connections_open = 0  # over HTTP/1.1; httpx does not tell those of HTTP/2
+        self.wanted = 1  # connections to keep open beside those that are busy; of HTTP/2, in all
         self._spec = spec
         self._deadlines = deadlines
         self._opening = asyncio.Lock()
-        self._client: httpx.AsyncClient | None = None
+        self._clients: list[httpx.AsyncClient] = []
+        self._turn = 0
 
     async def client(self) -> httpx.AsyncClient:
-        """The one client of this endpoint."""
+        """A client of this endpoint: the only one, or of HTTP/2 each in turn, because a client has one connection."""
         async with self._opening:
-            if self._client is None:
-                self._client = await transport.open_client(
-                    self._spec, self._deadlines.connect_s, self._connection_opened
-                )
-            return self._client
+            while len(self._clients) < (self.wanted if self._spec.http2 else 1):
+                opened = await transport.open_client(self._spec, self._deadlines.connect_s, self)
+                self._clients.append(opened)
+            self._turn += 1
+            return self._clients[self._turn % len(self._clients)]
 
     async def warm(self) -> None:
-        """Makes sure of one connection with TLS finished, by asking for the list of models. Raises `LlmError`.
+        """Makes sure of `wanted` connections with TLS finished, by asking for the list of models. Raises `LlmError`.
 
-        What the list says, or that there is none, does not matter; only 401 does.
+        They are asked at the same time, so that each takes a connection of its own. What the list says, or that there
+        is none, does not matter; only 401 does.
         """
+        looks = await asyncio.gather(*(self._look() for _ in range(self.wanted)), return_exceptions=True)
+        for failure in looks:
+            if failure is not None:
+                raise failure
+
+    async def close(self) -> None:
+        """Closes all connections, also of answers that still run."""
+        for client in self._clients:
+            await client.aclose()
+
+    def opened(self) -> None:
+        """Counts a new connection."""
+        self.connections_opened += 1
+        instruments.llm_connections_opened.labels(self._spec.quirks.name).inc()
+
+    def changed(self, by: int) -> None:
+        """Counts those that are open."""
+        self.connections_open += by
+        instruments.llm_connections_open.labels(self._spec.quirks.name).inc(by)
+
+    async def _look(self) -> None:
         client = await self.client()
         due = asyncio.get_running_loop().time() + self._deadlines.connect_s + self._deadlines.connect_s
         request = client.build_request(
@@ -50,15 +75,6 @@ class HttpLine:
         if response.status_code == httpx.codes.UNAUTHORIZED:
             raise AuthRefused("the key is refused")
 
-    async def close(self) -> None:
-        """Closes all connections, also of answers that still run."""
-        if self._client is not None:
-            await self._client.aclose()
-
-    def _connection_opened(self) -> None:
-        self.connections_opened += 1
-        instruments.llm_connections_opened.labels(self._spec.quirks.name).inc()
-
     async def _trace_http2(self, event: str, _: object) -> None:
         if event == "connection.connect_tcp.complete":
-            self._connection_opened()
+            self.opened()

@@ -226,6 +226,7 @@ class Line:
         finally:
             if outcome == "stopped":
                 outcome = ear.stopped(track)
+                self._keeper.endpoints_changed()
             instruments.llm_answers.labels(spec.quirks.name, outcome).inc()
             self._book(asked.site_id, endpoint, ear.usage_of(asked.request))
         return None

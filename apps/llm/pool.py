@@ -5,15 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Set
+from weakref import WeakValueDictionary
 
 from apps.llm.deadlines import Deadlines
-from apps.llm.endpoint import Endpoint
+from apps.llm.endpoint import Endpoint, Standing
 from apps.llm.errors import AuthRefused, LlmError
 from apps.llm.journal import Journal
 from apps.llm.spec import EndpointSpec
 from apps.llm.tactics import Tactics
 
 logger = logging.getLogger(__name__)
+
+
+# For pages that this process serves.
+_of_this_process: WeakValueDictionary[str, Endpoint] = WeakValueDictionary()
+
+
+def standing_here(endpoint_id: str) -> Standing | None:
+    """How the endpoint of a row stands in this process; None where it is not held. From any thread."""
+    endpoint = _of_this_process.get(endpoint_id)
+    return endpoint.standing if endpoint else None
 
 
 class Pool:
@@ -29,6 +40,7 @@ class Pool:
         """The endpoint of this specification; a new one connects on first use."""
         if spec not in self._endpoints:
             self._endpoints[spec] = Endpoint(spec, self._deadlines, self._tactics)
+            _of_this_process[spec.id] = self._endpoints[spec]
         return self._endpoints[spec]
 
     def next_due(self) -> float | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from functools import cache
+from typing import Protocol
 
 import aiohttp
 import httpx
@@ -14,10 +16,12 @@ from httpx_aiohttp import AiohttpTransport
 
 from apps.llm import waits
 from apps.llm.errors import BrokenStream, ConnectFailed, LlmError, Stage, Stalled, TlsFailed
+from apps.llm.resumption import ResumingTls
 from apps.llm.spec import EndpointSpec
 
 # httpx's own default of 5 s would close the warm connection before the next question.
 KEEPALIVE_S = 600.0
+NAMES_LIVE_S = 60  # a look-up is used again for so long
 SPARE_CONNECTIONS = 4  # warm-ups and tests run beside the answers
 # What a client can raise on its way: httpx's errors, aiohttp's that its transport does not map, the system's.
 CLIENT_ERRORS = (
@@ -34,7 +38,7 @@ CLIENT_ERRORS = (
 def _tls_context(http2: bool, ca_file: str) -> ssl.SSLContext:
     """One a protocol: httpx writes its ALPN list into the context it is given, and aiohttp must not offer h2."""
     context = httpx.create_ssl_context()
-    context.sslobject_class = waits.TimedTls
+    context.sslobject_class = ResumingTls
     if ca_file:
         context.load_verify_locations(ca_file)
     context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
@@ -46,8 +50,18 @@ async def tls_context(*, http2: bool = False) -> ssl.SSLContext:
     return await asyncio.to_thread(_tls_context, http2, settings.ENVIRONMENT.llm_ca_file)
 
 
-async def open_client(spec: EndpointSpec, connect_s: float, opened: Callable[[], None]) -> httpx.AsyncClient:
-    """A client for one endpoint; whoever opens it closes it. `opened` is called for each new HTTP/1.1 connection."""
+class Census(Protocol):
+    """Who counts an endpoint's connections."""
+
+    def opened(self) -> None:
+        """A connection over HTTP/1.1 is complete, with TLS."""
+
+    def changed(self, by: int) -> None:
+        """A socket was made, or closed."""
+
+
+async def open_client(spec: EndpointSpec, connect_s: float, census: Census) -> httpx.AsyncClient:
+    """A client for one endpoint; whoever opens it closes it. Of HTTP/2 the census hears nothing."""
     context = await tls_context(http2=spec.http2)
     count = spec.max_concurrent + SPARE_CONNECTIONS
     # The limits must go to the transport: those of the client reach only httpx's own.
@@ -58,26 +72,45 @@ async def open_client(spec: EndpointSpec, connect_s: float, opened: Callable[[],
     if spec.http2:
         transport = httpx.AsyncHTTPTransport(verify=context, http1=True, http2=True, limits=limits)
     else:
-        transport = AiohttpTransport(client=lambda: _session(context, count, opened))
+        transport = AiohttpTransport(client=lambda: _session(context, count, census))
     authorization = {"authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
     # Only connecting has a time-out here. The others would be re-armed by keep-alive comments.
     timeout = httpx.Timeout(None, connect=connect_s)
     return httpx.AsyncClient(transport=transport, headers=authorization, timeout=timeout)
 
 
-def _session(context: ssl.SSLContext, count: int, opened: Callable[[], None]) -> aiohttp.ClientSession:
+def _session(context: ssl.SSLContext, count: int, census: Census) -> aiohttp.ClientSession:
     trace = aiohttp.TraceConfig()
 
     async def count_connection(*_: object) -> None:
-        opened()
+        census.opened()
 
     trace.on_connection_create_end.append(count_connection)
     connector = aiohttp.TCPConnector(
-        ssl=context, limit=count, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=60
+        ssl=context,
+        limit=count,
+        keepalive_timeout=KEEPALIVE_S,
+        ttl_dns_cache=NAMES_LIVE_S,
+        socket_factory=lambda address: _CountedSocket(census, *address[:3]),
     )
     return aiohttp.ClientSession(
         connector=connector, trace_configs=[trace, waits.aiohttp_trace()], cookie_jar=aiohttp.DummyCookieJar()
     )
+
+
+class _CountedSocket(socket.socket):
+    """Tells when it is made and when it is closed, whoever closes it."""
+
+    def __init__(self, census: Census, family: int, kind: int, protocol: int) -> None:
+        super().__init__(family, kind, protocol)
+        self._census: Census | None = census
+        census.changed(+1)
+
+    def close(self) -> None:
+        census, self._census = self._census, None
+        if census is not None:
+            census.changed(-1)
+        super().close()
 
 
 async def send(client: httpx.AsyncClient, request: httpx.Request, due: float) -> httpx.Response:

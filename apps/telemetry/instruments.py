@@ -67,6 +67,15 @@ llm_in_flight = Gauge("chatsvc_llm_in_flight", "Answers being streamed by model 
 llm_connections_opened = Counter(
     "chatsvc_llm_connections_opened_total", "New connections to model endpoints", ["dialect"]
 )
+llm_connections_open = Gauge(
+    "chatsvc_llm_connections_open", "HTTP/1.1 connections that are open to model endpoints", ["dialect"]
+)
+llm_connections_wanted = Gauge(
+    "chatsvc_llm_connections_wanted", "Connections that their load asks for, over all endpoints", ["dialect"]
+)
+llm_tls_handshakes = Counter(
+    "chatsvc_llm_tls_handshakes_total", "TLS handshakes with model endpoints, full or resumed", ["kind"]
+)
 llm_sockets = Gauge("chatsvc_llm_sockets", "Open WebSockets to model endpoints", ["dialect"])
 llm_socket_ends = Counter(
     "chatsvc_llm_socket_ends_total",
