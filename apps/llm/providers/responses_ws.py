@@ -10,6 +10,7 @@ import msgspec
 
 from apps.engine.events import OnModelEvent, TextDelta
 from apps.engine.types import ModelRequest
+from apps.llm.allowance import Extra, granted
 from apps.llm.deadlines import Deadlines
 from apps.llm.errors import BrokenStream, LlmError, RequestRefused, Stage, Stalled, UpgradeRefused
 from apps.llm.http_line import HttpLine
@@ -91,18 +92,23 @@ class ResponsesWs:
         await self._http.close()
 
     async def _over_sockets(self, request: ModelRequest, listener: Listener) -> None:
-        """A chain or a connection that was lost is no failure: the turn is sent again in full, once."""
+        """A chain or a connection that was lost is no failure: the turn is sent again in full.
+
+        Once; and once more where the connection was found dead, because idle ones end together.
+        """
         prompt = prompt_of(self._spec, request)
-        try:
-            await self._attempt(request, prompt, listener)
-        except _Lost as lost:
-            note_sent(self._spec, "again", 0, 0)
+        for tries_left in (2, 1, 0):
             try:
                 await self._attempt(request, prompt, listener)
-            except _Lost as again:
-                if self._pool.resting:
-                    raise UpgradeRefused("sockets do not last here") from again
-                raise again.failure from lost
+            except _Lost as lost:
+                if tries_left < 2 and self._pool.resting:
+                    raise UpgradeRefused("sockets do not last here") from lost
+                again = tries_left == 2 or (tries_left == 1 and lost.found_dead)
+                if not (again and granted(Extra.AGAIN)):
+                    raise lost.failure from lost
+                note_sent(self._spec, "again", 0, 0)
+            else:
+                return
 
     async def _attempt(self, request: ModelRequest, prompt: Prompt, listener: Listener) -> None:
         key = request.cache_key
@@ -188,6 +194,11 @@ class _Lost(Exception):
     def __init__(self, failure: LlmError) -> None:
         super().__init__(str(failure))
         self.failure = failure
+
+    @property
+    def found_dead(self) -> bool:
+        """Whether the peer may not even have seen the question."""
+        return isinstance(self.failure, BrokenStream) and not self.failure.began
 
 
 class _Turn:
