@@ -12,7 +12,7 @@ class Tactics:
     scored: bool = True  # False: by name, as if nothing were known
     sticky: bool = True  # a conversation tends to stay where its last answer came from
     explores: bool = True  # now and then one that was slow is asked again
-    hedges: bool = False  # a second endpoint is asked when the first is late; see decision 0017
+    hedges: bool = False  # a second endpoint is asked when the first is late; see decision 0018
 
     half_life_s: float = 15.0  # after so long a measured time says half as much
     smoothing: float = 0.2  # the weight of one more answer
