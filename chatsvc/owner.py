@@ -26,6 +26,7 @@ from apps.turns.buffer import StreamBuffer
 from apps.turns.care import Care
 from apps.turns.context_copies import ContextCopies
 from apps.turns.contexts import Contexts
+from apps.turns.drafts import Drafts
 from apps.turns.feed import Feed
 from apps.turns.foresight import Foresight
 from apps.turns.job import Limits
@@ -102,6 +103,7 @@ class ProcessOwner:
             residents=residents,
             preloader=Preloader(self.spawn),
             resync=Resync(switchboard, supervisor),
+            drafts=Drafts(runtime),
         )
         self._lines = Lines(self.office)
         self._relay = Relay(self._lines)

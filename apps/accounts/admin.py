@@ -79,6 +79,7 @@ class SiteAdmin(ScopedAdmin):
                     "answer_cache",
                     "daily_spend_cap",
                     "prefetch",
+                    "reads_drafts",
                 )
             },
         ),

@@ -149,6 +149,15 @@ class Site(models.Model):
             "the next question will need them."
         ),
     )
+    reads_drafts = models.BooleanField(
+        _("begins while the customer types"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Sends what a customer is writing while they type, so that articles and orders are ready when they press "
+            "send. The widget says so. A draft is never stored, logged or shown to anyone."
+        ),
+    )
     identity_secret = SealedText(
         default=new_secret, editable=False, help_text=_("Signs the tokens of known customers (HS256).")
     )

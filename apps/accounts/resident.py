@@ -21,6 +21,7 @@ class SiteSettings:
     answer_cache: str
     capped: bool
     prefetch: bool
+    reads_drafts: bool
     hours: tuple[str, ...]
     timezone: str
     teams: tuple[tuple[str, int], ...]  # (name, id)
@@ -47,6 +48,7 @@ class SiteResident(Resident[SiteSettings]):
             answer_cache=site.answer_cache,
             capped=site.daily_spend_cap is not None,
             prefetch=site.prefetch,
+            reads_drafts=site.reads_drafts,
             hours=tuple(site.workspace.hours),
             timezone=site.workspace.timezone,
             teams=tuple(teams),

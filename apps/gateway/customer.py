@@ -16,6 +16,7 @@ from apps.gateway.origins import own_origin, site_allows
 from apps.gateway.peer import Peer
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.drafts import Draft, Drafting
 from apps.turns.job import Said
 from apps.turns.office import Resume
 from apps.wire import protocol as wire
@@ -30,6 +31,7 @@ class CustomerPeer(Peer):
     conversation = ""
     _shown: set[str]  # what the socket listens to: its conversation, and another while that is changing
     locale = "en"
+    _drafting: Drafting
 
     async def frame(self, text: str) -> None:
         received = Waterfall(started=self.arrived)
@@ -59,6 +61,7 @@ class CustomerPeer(Peer):
             self.hang_up(wire.CloseCode.NEVER_RETRY, "origin not allowed")
             return
         self.who, self.locale = who, hello.locale[:16]
+        self._drafting = Drafting(self.office.drafts)
         self._shown = set()
         self.greeted(who.expires_at)
         await self.office.residents.ensure(who.site_id)
@@ -120,6 +123,8 @@ class CustomerPeer(Peer):
                     self._mine(frame),
                     wire.Typing(conversation=self.conversation, author=wire.Author.CUSTOMER, on=frame.on),
                 )
+            case wire.WriteDraft():
+                self._draft(frame)
             case wire.FetchHistory():
                 self.tell(await self.office.customer_history(self.who.customer_id, frame))
             case wire.NewConversation():
@@ -145,9 +150,24 @@ class CustomerPeer(Peer):
                 text=text,
                 locale=self.locale,
                 received=received,
+                drafted=self._drafting.sent(frame.conversation, text, received),
             )
         )
         self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+
+    def _draft(self, frame: wire.WriteDraft) -> None:
+        """Never answered: one that crosses with another conversation's welcome is no error of the client."""
+        if frame.conversation == self.conversation:
+            self._drafting.heard(
+                Draft(
+                    conversation=frame.conversation,
+                    site=self.who.site_id,
+                    asker=self.who,
+                    text=frame.text,
+                    number=frame.number,
+                    locale=self.locale,
+                )
+            )
 
     def _painted(self, frame: wire.Painted) -> None:
         self._outbound.painted(frame.handle, frame.upto)
@@ -173,6 +193,7 @@ class CustomerPeer(Peer):
         return found
 
     def left(self) -> None:
+        self._drafting.left()
         for conversation in self._shown:
             leaving = self.office.attendance.leave(Audience.CUSTOMERS, conversation, self)
             self.office.runtime.spawn(leaving, "leave")

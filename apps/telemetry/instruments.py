@@ -136,6 +136,18 @@ prefetched = Counter(
     ["end"],
 )
 
+drafts = Counter(
+    "chatsvc_drafts_total",
+    "Drafts by what became of their search: used, changed, replaced, stale, left; busy: not begun",
+    ["end"],
+)
+drafts_saved_seconds = Counter(
+    "chatsvc_drafts_saved_seconds_total", "What searches of drafts had run when their very text was sent"
+)
+drafts_wasted_seconds = Counter(
+    "chatsvc_drafts_wasted_seconds_total", "What searches of drafts ran for texts that were never sent"
+)
+
 contexts = Counter(
     "chatsvc_contexts_total",
     "Contexts at turn start: resident, from another process's copy, or from the log",

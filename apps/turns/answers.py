@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from apps.accounts.models import AnswerCacheMode
 from apps.accounts.resident import SiteResident, SiteSettings
 from apps.engine.answer_store import AnswerStore
-from apps.engine.cache import MAX_ANSWER_CHARACTERS, Answer, Look, Question, Scope
+from apps.engine.cache import MAX_ANSWER_CHARACTERS, Answer, Look, Question, Scope, question_of
 from apps.engine.events import Finished
 from apps.engine.languages import asked_in
 from apps.engine.reuse import CACHE
@@ -62,9 +62,28 @@ class Answers:
         settings = self._sites.loaded_version(site.id)
         if site.answer_cache == AnswerCacheMode.OFF or self._sites.current(site.id) is not site:
             return None
-        rules, knowledge = self._rules.loaded_version(site.id), self._knowledge.loaded_version(site.id)
-        scope = Scope(site.id, asked_in(question, locale).value, settings, rules, knowledge)
+        scope = self._scope(site, question, locale, settings)
         return TurnAnswers(self, site.answer_cache, scope, retrieval)
+
+    async def take_in(self, site: SiteSettings, text: str, locale: str) -> None:
+        """Fetches what other processes have kept and a question of this text could be given, before it is asked.
+
+        Books nothing: whether looking pays is judged by questions.
+        """
+        question, settings = question_of(text, locale), self._sites.loaded_version(site.id)
+        if site.answer_cache == AnswerCacheMode.OFF or question is None:
+            return
+        scope = self._scope(site, text, locale, settings)
+        if not self.worth(scope.site, scope.language).on or self.store.holds(scope, question.key):
+            return
+        if answer := await self.copies.get(scope, question.key):
+            self.store.keep(scope, answer)
+        elif site.answer_cache == AnswerCacheMode.FULL:
+            self.pull(scope)
+
+    def _scope(self, site: SiteSettings, question: str, locale: str, settings: int) -> Scope:
+        rules, knowledge = self._rules.loaded_version(site.id), self._knowledge.loaded_version(site.id)
+        return Scope(site.id, asked_in(question, locale).value, settings, rules, knowledge)
 
     def worth(self, site: str, language: str) -> Worth:
         """The account of a site and language."""

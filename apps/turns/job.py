@@ -32,6 +32,7 @@ class Said:
     text: str
     locale: str
     received: Waterfall
+    drafted: StartedRetrieval | None = None  # the search of this text, begun while it was written
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from apps.inbox.reach import agent_views, reach
 from apps.stores.database import in_database
 from apps.turns.attendance import Attendance
 from apps.turns.care import Care
+from apps.turns.drafts import Drafts
 from apps.turns.feed import Feed
 from apps.turns.ledger import waterfall_frame
 from apps.turns.models import Turn
@@ -52,6 +53,7 @@ class Office:
     residents: Residents
     preloader: Preloader
     resync: Resync
+    drafts: Drafts
 
     # ------------------------------------------------------------ customers
 

@@ -13,7 +13,6 @@ from typing import assert_never
 
 from apps.conversations import commands as c
 from apps.conversations import selectors
-from apps.knowledge.resident import Found
 from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
@@ -63,7 +62,7 @@ class Supervisor:
         """
         runtime = self._runtime
         site = runtime.sites.current(said.site)
-        retrieval = self._search(said)
+        retrieval = said.drafted or self._search(said)
         live = self._runners.get(said.conversation)
         superseding = live if live is not None and live.hold() else None
 
@@ -259,12 +258,10 @@ class Supervisor:
         self._start(job, appended.opened)
 
     def _search(self, asked: Said | Question) -> StartedRetrieval:
-        found: list[Found] = []
-
-        async def search() -> None:
-            found.append(await self._runtime.knowledge.search(asked.site, asked.text, asked.locale))
-
-        return StartedRetrieval(self._runtime.spawn(search(), "retrieval"), found)
+        runtime = self._runtime
+        return StartedRetrieval(
+            runtime.spawn, runtime.knowledge, site=asked.site, text=asked.text, locale=asked.locale
+        )
 
     # ------------------------------------------------------------ for whoever looks after the turns
 

@@ -104,6 +104,7 @@ def _config(site: Site, language: Language) -> dict[str, Any]:
         "assistant": site.assistant_name,
         "origins": site.allowed_origins,
         "locale": language,
+        "drafts": site.reads_drafts,
         "greeting": {"en": site.greeting_en, "zh": site.greeting_zh},
         "suggestions": {"en": site.suggestions_en, "zh": site.suggestions_zh},
         "catalogs": _catalogs(),

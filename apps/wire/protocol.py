@@ -31,6 +31,8 @@ CATCH_UP_LIMIT: Final = 500
 DELTA_INTERVAL_S: Final = 0.05
 WATCH_INTERVAL_S: Final = 0.22
 PAINTED_INTERVAL_S: Final = 0.25
+DRAFT_LIMIT_CHARACTERS: Final = 500
+DRAFT_PAUSE_S: Final = 0.2
 
 
 class CloseCode(IntEnum):
@@ -557,6 +559,17 @@ class SetTyping(ClientFrame, frozen=True, tag="typing.set"):
     on: bool
 
 
+class WriteDraft(ClientFrame, frozen=True, tag="draft"):
+    """What the customer is writing, where the site wants it: it is prepared for, and never stored, logged or shown.
+
+    `number` grows with every draft of the client; "" says that nothing is written any more.
+    """
+
+    conversation: str
+    text: str
+    number: Count
+
+
 class FetchHistory(ClientFrame, frozen=True, tag="history.fetch"):
     """`after` fills a gap; `before` asks for the page of older events; both are seqs, exactly one is given."""
 
@@ -628,6 +641,7 @@ CustomerFrame: TypeAlias = (
     | RequestHandoff
     | LeaveContact
     | SetTyping
+    | WriteDraft
     | FetchHistory
     | NewConversation
     | OpenConversation

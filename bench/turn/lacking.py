@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsvc.settings")
@@ -100,25 +101,21 @@ def without_early_search() -> None:
     from apps.turns import retrieval, supervisor  # noqa: PLC0415
 
     class Late(retrieval.StartedRetrieval):
-        def __init__(self, start: Callable[[], Any], found: list[Any]) -> None:
-            self._start, self._found = start, found
+        def __init__(self, spawn: Any, knowledge: Any, **question: Any) -> None:
+            self._begin = partial(super().__init__, spawn, knowledge, **question)
+            self._found = None
 
         async def passages(self) -> Any:
-            self._task = self._start()
+            self._begin()
             return await super().passages()
 
         def cancel(self) -> None:
-            task = getattr(self, "_task", None)
-            if task is not None:
-                task.cancel()
+            if hasattr(self, "_task"):
+                super().cancel()
 
     def search(self: Any, asked: Any) -> Any:
-        found: list[Any] = []
-
-        async def run() -> None:
-            found.append(await self._runtime.knowledge.search(asked.site, asked.text, asked.locale))
-
-        return Late(lambda: self._runtime.spawn(run(), "retrieval"), found)
+        on = self._runtime
+        return Late(on.spawn, on.knowledge, site=asked.site, text=asked.text, locale=asked.locale)
 
     supervisor.Supervisor._search = search  # type: ignore[method-assign]
 
