@@ -133,7 +133,7 @@ async def _answer(request: ModelRequest, model: Model, emit: Emit, anyones: Ques
                 said.anything = True
                 await emit(Delta(event.text))
             case HandoffCall():
-                said.whole = False
+                said.whole, said.handed_over = False, True
                 await emit(HandoffRequested("model", event.team))
             case Done():
                 said.usage, said.endpoint = event.usage, event.endpoint
@@ -144,7 +144,8 @@ async def _answer(request: ModelRequest, model: Model, emit: Emit, anyones: Ques
     except ModelUnavailable as unavailable:
         await emit(Failed(unavailable.reason))
         return
-    sources = _sources(request.passages, said.anything)
+    # That a person is coming stands in no article, whatever was found for the question.
+    sources = _sources(request.passages) if said.anything and not said.handed_over else ()
     reusable = anyones if said.whole and sources else None
     await emit(Finished(sources, said.usage, said.endpoint, reusable))
 
@@ -153,6 +154,7 @@ async def _answer(request: ModelRequest, model: Model, emit: Emit, anyones: Ques
 class _Said:
     anything: bool = False
     whole: bool = True
+    handed_over: bool = False
     usage: Usage | None = None
     endpoint: str = ""
 
@@ -174,6 +176,6 @@ def _request(
     )
 
 
-def _sources(passages: Sequence[Passage], said: bool) -> tuple[tuple[str, str], ...]:
-    named = dict.fromkeys((p.title, p.url) for p in passages if p.answerable) if said else {}
+def _sources(passages: Sequence[Passage]) -> tuple[tuple[str, str], ...]:
+    named = dict.fromkeys((p.title, p.url) for p in passages if p.answerable)
     return tuple(named)[:MAX_SOURCES]

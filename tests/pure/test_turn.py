@@ -179,6 +179,12 @@ async def test_where_nothing_was_said_no_article_is_named() -> None:
     assert finished == Finished(())
 
 
+async def test_a_handover_in_words_names_no_article() -> None:
+    says = (TextDelta("Of course. I'm bringing in a colleague."), HandoffCall(""), Done("stop"))
+    [*_, finished] = await Turn(model=Model(says), retrieval=Retrieval((RETURNS,))).run()
+    assert finished == Finished(())
+
+
 async def test_no_model_is_said_to_have_failed() -> None:
     assert await Turn(model=Model(fails=ModelUnavailable("stalled_turn"))).run() == [Failed("stalled_turn")]
 
