@@ -9,6 +9,7 @@ import jwt
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -21,8 +22,8 @@ IDENTITY_LIFETIME_S: Final = 600
 
 @require_safe
 def shop(request: HttpRequest) -> HttpResponse:
-    """The shop's page in English or Chinese."""
-    language = language_of(request.GET.get("lang", ""))
+    """The shop's page in English or Chinese: as the visitor chose by `lang`, else as the browser asks."""
+    language = language_of(request.GET.get("lang") or get_language() or "")
     tag = "zh-Hans" if language is Language.CHINESE else "en"
     context = {"language": language, "lang_tag": tag, "site": _site()}
     return render(request, "demo/shop.html", context | shown(language))

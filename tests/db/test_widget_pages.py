@@ -127,6 +127,25 @@ def test_the_demo_embeds_the_public_snippet(client: Client, site: Site, settings
         assert f'<script async src="/widget.js" data-site="{site.pk}"></script>' in page
 
 
+@pytest.mark.parametrize(
+    ("address", "browser", "shown"),
+    [
+        ("/demo/", "zh-CN,zh;q=0.9,en;q=0.8", "zh-Hans"),
+        ("/demo/", "en-GB,en;q=0.9", "en"),
+        ("/demo/", "fr", "en"),
+        ("/demo/?lang=en", "zh-CN", "en"),
+        ("/demo/?lang=zh", "en-GB", "zh-Hans"),
+    ],
+)
+def test_the_demo_speaks_the_browsers_language_until_another_is_chosen(
+    address: str, browser: str, shown: str, client: Client, site: Site, settings: Any
+) -> None:
+    settings.DEMO = True
+    answer = client.get(address, headers={"accept-language": browser})
+    assert f'<html lang="{shown}">' in answer.content.decode()
+    assert "Accept-Language" in answer["Vary"]
+
+
 def test_the_demo_signs_what_the_socket_accepts(client: Client, site: Site, settings: Any) -> None:
     settings.DEMO = True
     identity = client.get("/demo/identity?customer=mia").json()["identity"]
