@@ -50,7 +50,8 @@ def test_tells_a_customers_orders_newest_first(shop: Shop, customer: str, orders
     assert [order["placed_on"] for order in told] == sorted((o["placed_on"] for o in told), reverse=True)
     fields = {"number", "status", "placed_on", "items", "total", "carrier", "tracking", "eta"}
     assert all(set(order) == fields for order in told)
-    assert all(HAN.search(item) and re.search("[a-z]", item) for order in told for item in order["items"])
+    # One language, whoever asks: a shop has one name for a thing, and answers do not change language midway.
+    assert not any(HAN.search(item) for order in told for item in order["items"])
 
 
 def test_dates_its_orders_by_the_day_it_is_given() -> None:
