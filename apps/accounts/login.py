@@ -6,6 +6,7 @@ Without Redis log-ins go on unlimited: whoever must repair the service has to ge
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -60,12 +61,23 @@ class AdminLogin(PacedLogin, UnfoldAuthenticationForm):  # type: ignore[misc]  #
 
 def _buckets(username: str, address: str) -> tuple[Bucket, ...]:
     """Of this name from here; of everybody from here, for an office behind one address; of this name from anywhere."""
-    name = _digest(username.strip().casefold())
+    name, here = _digest(username.strip().casefold()), _neighbourhood(address)
     return (
-        Bucket(f"login:both:{name}:{address}", burst=5, every_s=60),
-        Bucket(f"login:address:{address}", burst=50, every_s=5),
+        Bucket(f"login:both:{name}:{here}", burst=5, every_s=60),
+        Bucket(f"login:address:{here}", burst=50, every_s=5),
         Bucket(f"login:name:{name}", burst=100, every_s=60),
     )
+
+
+def _neighbourhood(address: str) -> str:
+    """What one customer of a provider has: an IPv4 address, or a /64 of IPv6, in which each may take any address."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address) or parsed.ipv4_mapped:
+        return str(parsed if isinstance(parsed, ipaddress.IPv4Address) else parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(parsed), 64), strict=False).network_address)
 
 
 def _digest(name: str) -> str:

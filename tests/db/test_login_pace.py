@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -41,8 +42,8 @@ def kim() -> User:
 
 
 def somewhere() -> str:
-    """An address from which nobody has tried yet."""
-    return f"2001:db8::{new_id()[:4]}:{next(_hosts):x}"
+    """An address in a network from which nobody has tried yet."""
+    return f"2001:db8:{secrets.randbelow(2**16):x}:{next(_hosts):x}::1"
 
 
 def attempt(address: str, name: str, password: str, door: str = "/login/") -> Any:
@@ -59,6 +60,22 @@ def test_the_sixth_guess_is_not_judged_even_when_it_is_right(kim: User) -> None:
     assert "sessionid" not in refused.cookies
     elsewhere = attempt(somewhere(), kim.username, PASSWORD)
     assert elsewhere["Location"] == "/dashboard/"
+
+
+def test_another_address_of_the_same_network_buys_no_further_guesses(kim: User) -> None:
+    network = somewhere().removesuffix("1")
+    for n in range(5):
+        attempt(f"{network}{n + 1:x}", kim.username, f"guess {n}")
+    assert attempt(f"{network}9:ffff", kim.username, PASSWORD).status_code == 429
+    assert attempt(somewhere(), kim.username, PASSWORD).status_code == 302
+
+
+def test_an_ipv4_address_is_the_same_however_it_is_written(kim: User) -> None:
+    host = f"{secrets.randbelow(256)}.{secrets.randbelow(256)}"
+    for n in range(5):
+        attempt(f"::ffff:198.18.{host}" if n % 2 else f"198.18.{host}", kim.username, "wrong")
+    assert attempt(f"198.18.{host}", kim.username, PASSWORD).status_code == 429
+    assert attempt(f"198.19.{host}", kim.username, PASSWORD).status_code == 302
 
 
 def test_a_log_in_that_succeeds_costs_nothing(kim: User) -> None:
