@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from channels.routing import URLRouter
-from django.urls import path
+from django.urls import path, re_path
 
 from apps.gateway.agent import AgentPeer
 from apps.gateway.customer import CustomerPeer
@@ -14,6 +14,6 @@ sockets = URLRouter(
     [
         path("ws/customer", Socket.as_asgi(peer=CustomerPeer)),
         path("ws/agent", Socket.as_asgi(peer=AgentPeer)),
-        path("<path:rest>", unknown_path),  # type: ignore[arg-type]  # an ASGI application, as URLRouter takes
+        re_path("", unknown_path),  # type: ignore[arg-type]  # an ASGI application, as URLRouter takes
     ]
 )

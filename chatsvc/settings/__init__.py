@@ -10,6 +10,7 @@ import dj_database_url
 from apps.stores.redis import layer_connections
 from chatsvc.environment import BASE_DIR, read_environment
 from chatsvc.settings.admin import UNFOLD as UNFOLD
+from chatsvc.settings.logs import LOGGING as LOGGING
 
 ENVIRONMENT = read_environment()
 
@@ -199,13 +200,3 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "chatsvc.rest.error_response",
 }
 SPECTACULAR_SETTINGS = {"TITLE": "chatsvc", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
-
-
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"httpx": {"level": "WARNING"}, "daphne": {"level": "WARNING"}},
-}
