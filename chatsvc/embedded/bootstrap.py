@@ -61,7 +61,7 @@ def ensure_installed(requirements: Path, *, alone: bool) -> None:
     digest = _digest(requirements)
     if stamp.exists() and stamp.read_text() == digest:
         return
-    sys.stdout.write(f"Installing {requirements.name}\n")
+    sys.stdout.write(f"Installing {requirements.name} (half a minute the first time)\n")
     sys.stdout.flush()
     command = [
         str(PYTHON),

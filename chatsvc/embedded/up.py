@@ -112,7 +112,9 @@ def _start(checkout: Checkout, supervisor: Supervisor) -> None:
     if checkout.environment.demo:
         shop = ensure_demo_shop(checkout.var_dir)
         supervisor.start(_shop(shop.port, shop.key))
+    say("Preparing the database and the static files")
     _run_to_end(checkout, "chatsvc.embedded.prepare", "Preparing the database and the static files failed")
+    say("Starting the worker and the web server")
     supervisor.start(_python("worker", "celery", "-A", "chatsvc", "worker", *_WORKER))
     supervisor.start(_python("beat", "celery", "-A", "chatsvc", "beat", "-l", "INFO", "--pidfile="))
     web = supervisor.start(_web(checkout.environment))
