@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Final
 
+from django.conf import settings
 from django.db.models import Sum
 from django.http import HttpRequest
 from django.urls import reverse
@@ -25,6 +26,7 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Adds what the entry page shows, of everything for superusers and of the own workspace otherwise."""
     scope = {} if is_superuser(request) else {"workspace": staff_workspace(request)}
     context["title"] = gettext("Overview")
+    context["demo"] = settings.DEMO
     context["figures"] = _figures(scope)
     context["warnings"] = banners(
         ModelEndpoint.ailing().filter(**{f"site__{name}": to for name, to in scope.items()})

@@ -92,6 +92,15 @@ def test_the_entry_page_counts_and_warns_for_the_own_workspace(
     assert b"ours model" in mine.content
 
 
+@pytest.mark.parametrize("demo", [True, False])
+def test_an_empty_entry_page_names_the_demo_shop_only_where_there_is_one(demo: bool, settings: Any) -> None:
+    settings.DEMO = demo
+    superuser = logged_in(User.objects.create_superuser("root", password=PASSWORD))
+    shown = superuser.get(reverse("admin:index")).content.decode()
+    assert "Nobody has written yet." in shown
+    assert ("open the demo shop" in shown) == demo
+
+
 def test_no_page_shows_a_stored_key(superuser: Client, ours: Corner) -> None:
     for row in ours.rows():
         for path in (listing(type(row)), page(row), page(row, "history")):
