@@ -11,11 +11,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from apps.accounts.models import Agent
+from apps.accounts.models import Agent, Site
 from apps.accounts.staff import is_superuser, staff_workspace
 from apps.conversations.models import Conversation
-from apps.llm.advice import banners
+from apps.llm.advice import Banner, banners, settings_banner
 from apps.llm.models import DailySpend, ModelEndpoint
+from apps.llm.records import ailing_default
 from apps.llm.spend import today
 from apps.wire.protocol import OwnerKind, Status
 
@@ -28,12 +29,16 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context["title"] = gettext("Overview")
     context["demo"] = settings.DEMO
     context["figures"] = _figures(scope)
-    context["warnings"] = banners(
-        ModelEndpoint.ailing().filter(**{f"site__{name}": to for name, to in scope.items()})
-    )
+    context["warnings"] = _warnings(scope)
     begun = Conversation.objects.filter(**scope, last_seq__gt=0).select_related("customer")
     context["latest"] = begun.order_by("-last_at")[:LATEST]
     return context
+
+
+def _warnings(scope: dict[str, Any]) -> list[Banner]:
+    default = ailing_default(Site.objects.filter(**scope))
+    own = ModelEndpoint.ailing().filter(**{f"site__{name}": to for name, to in scope.items()})
+    return [*([settings_banner(default)] if default else []), *banners(own)]
 
 
 def _figures(scope: dict[str, Any]) -> list[dict[str, Any]]:

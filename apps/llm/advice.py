@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from apps.llm.models import ModelEndpoint
+from apps.llm.models import ModelEndpoint, SettingsEndpoint
 
 _ADVICE = {
     "connect": _("No connection: check the address and that the server is running."),
@@ -55,12 +55,12 @@ def in_short(label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """A warning on top of a page, in the form the entry page shows."""
+    """A warning on top of a page, in the form the entry page shows. The link is empty where no page can mend it."""
 
     title: str
     text: str
-    link: str
-    action: str
+    link: str = ""
+    action: str = ""
 
 
 def banners(endpoints: Iterable[ModelEndpoint]) -> list[Banner]:
@@ -76,3 +76,14 @@ def banners(endpoints: Iterable[ModelEndpoint]) -> list[Banner]:
         for endpoint in endpoints
         if endpoint.needs_admin
     ]
+
+
+def settings_banner(health: SettingsEndpoint) -> Banner:
+    """For the endpoint of the settings, which is mended in `.env`. No query."""
+    return Banner(
+        title=gettext("The model of the settings does not answer."),
+        text=f"{advice(health.last_error_kind)} "
+        + gettext(
+            "Change LLM_BASE_URL, LLM_API_KEY or LLM_MODEL where they are set (.env), and start again."
+        ),
+    )

@@ -35,7 +35,7 @@ class Journal:
     def health(self, endpoint_id: str, kind: str) -> None:
         """An endpoint answered (`OK`) or failed with `kind`."""
         if not endpoint_id:
-            return  # the endpoint of the settings has no row; its failures are in the log and the metrics
+            return
         before, when = self._known.get(endpoint_id, ("", 0.0))
         pause_s = OK_EVERY_S if kind == OK else FAILURE_EVERY_S
         if endpoint_id in self._known and before == kind and time.monotonic() - when < pause_s:

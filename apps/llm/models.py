@@ -43,7 +43,43 @@ def validate_extra_body(value: object) -> None:
         raise ValidationError(_("These are set by the line itself: %(names)s.") % {"names": ", ".join(taken)})
 
 
-class ModelEndpoint(models.Model):
+class Health(models.Model):
+    """What was last heard from an endpoint. The line writes it, off the reply path; it never bumps a version."""
+
+    last_error_kind = models.CharField(_("last failure"), max_length=32, blank=True, editable=False)
+    last_error_at = models.DateTimeField(_("failed"), null=True, editable=False)
+    last_ok_at = models.DateTimeField(_("answered"), null=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last thing heard from it is a failure."""
+        if self.last_error_at is None:
+            return False
+        return self.last_ok_at is None or self.last_ok_at < self.last_error_at
+
+    @property
+    def needs_admin(self) -> bool:
+        """Whether it fails in a way that only an administrator can mend."""
+        return self.failing and self.last_error_kind in NEEDS_ADMIN
+
+
+class SettingsEndpoint(Health):
+    """The health of an endpoint of the settings, by the digest that `EndpointSpec.id` has: another key, another row."""
+
+    id = models.CharField(primary_key=True, max_length=20, editable=False)
+
+    class Meta:
+        verbose_name = _("endpoint of the settings")
+        verbose_name_plural = _("endpoints of the settings")
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class ModelEndpoint(Health):
     """One model behind one address. A site asks its endpoints by priority; `builtin` stands behind the last."""
 
     class Provider(models.TextChoices):
@@ -157,10 +193,6 @@ class ModelEndpoint(models.Model):
             "question comes."
         ),
     )
-    # Written by the line, off the reply path; never a reason to bump the site's version.
-    last_error_kind = models.CharField(_("last failure"), max_length=32, blank=True, editable=False)
-    last_error_at = models.DateTimeField(_("failed"), null=True, editable=False)
-    last_ok_at = models.DateTimeField(_("answered"), null=True, editable=False)
 
     class Meta:
         verbose_name = _("model endpoint")
@@ -175,18 +207,6 @@ class ModelEndpoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.model})"
-
-    @property
-    def failing(self) -> bool:
-        """Whether the last thing heard from it is a failure."""
-        if self.last_error_at is None:
-            return False
-        return self.last_ok_at is None or self.last_ok_at < self.last_error_at
-
-    @property
-    def needs_admin(self) -> bool:
-        """Whether it fails in a way that only an administrator can mend."""
-        return self.failing and self.last_error_kind in NEEDS_ADMIN
 
     @staticmethod
     def ailing() -> models.QuerySet[ModelEndpoint]:

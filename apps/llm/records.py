@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import Site
-from apps.llm.models import ModelEndpoint
+from apps.llm.models import ModelEndpoint, SettingsEndpoint
 from apps.llm.spec import Api, EndpointSpec
+
+# No row of the admin has such an id.
+SETTINGS_ID: Final = "env-"
 
 
 def spec_of(row: ModelEndpoint) -> EndpointSpec:
@@ -28,12 +34,27 @@ def default_specs() -> tuple[EndpointSpec, ...]:
     environment = settings.ENVIRONMENT
     if not environment.llm_base_url:
         return ()
+    told = (environment.llm_base_url, environment.llm_api_key, environment.llm_model)
     return (
         EndpointSpec(
-            name="default", base_url=environment.llm_base_url, api_key=environment.llm_api_key,
-            model=environment.llm_model,
+            id=_settings_id(*told), name="default", base_url=told[0], api_key=told[1], model=told[2],
         ),
     )  # fmt: skip
+
+
+def _settings_id(*told: str) -> str:
+    """Of these settings alone: what a refused key left behind is not said of its successor. Tells no key."""
+    digest = salted_hmac("endpoint of the settings", "\0".join(told), algorithm="sha256").hexdigest()
+    return f"{SETTINGS_ID}{digest[:12]}"
+
+
+def ailing_default(sites: QuerySet[Site]) -> SettingsEndpoint | None:
+    """The endpoint of the settings where `needs_admin` holds of it and one of `sites` uses it. Two queries at most."""
+    for spec in default_specs():
+        health = SettingsEndpoint.objects.filter(pk=spec.id).first()
+        if health and health.needs_admin and sites.filter(model_endpoints=None).exists():
+            return health
+    return None
 
 
 def specs_of_site(site_id: str) -> tuple[EndpointSpec, ...]:
@@ -51,10 +72,17 @@ def existing_sites(site_ids: set[str]) -> set[str]:
 
 
 def note_failure(endpoint_id: str, kind: str) -> None:
-    """Keeps the endpoint's last failure for the admin. One query; bumps no version."""
-    ModelEndpoint.objects.filter(pk=endpoint_id).update(last_error_kind=kind, last_error_at=timezone.now())
+    """Keeps the endpoint's last failure for the admin. One query, a few more for the settings'; bumps no version."""
+    _note(endpoint_id, {"last_error_kind": kind, "last_error_at": timezone.now()})
 
 
 def note_success(endpoint_id: str) -> None:
-    """Keeps when the endpoint last answered. One query; bumps no version."""
-    ModelEndpoint.objects.filter(pk=endpoint_id).update(last_ok_at=timezone.now())
+    """Keeps when the endpoint last answered. One query, a few more for the settings'; bumps no version."""
+    _note(endpoint_id, {"last_ok_at": timezone.now()})
+
+
+def _note(endpoint_id: str, heard: dict[str, Any]) -> None:
+    if endpoint_id.startswith(SETTINGS_ID):
+        SettingsEndpoint.objects.update_or_create(pk=endpoint_id, defaults=heard)
+    else:
+        ModelEndpoint.objects.filter(pk=endpoint_id).update(**heard)

@@ -25,7 +25,7 @@ class EndpointSpec:
     base_url: str
     model: str
     api_key: str = field(default="", repr=False)
-    id: str = ""  # the row's; empty for the endpoint of the settings
+    id: str = ""  # of the row that keeps its health
     api: Api = Api.CHAT_COMPLETIONS
     dialect: str = "auto"
     http2: bool = False

@@ -33,7 +33,7 @@ def today() -> dt.date:
 def add_usage(site_id: str, endpoint_id: str, usage: Usage) -> None:
     """Books one answer on today's row. One upsert, after one query for the endpoint's prices.
 
-    An endpoint without a row (the one of the settings) has no price: its tokens are counted, its cost is nought.
+    The endpoint of the settings has no price: its tokens are counted, its cost is nought.
     """
     prices = ModelEndpoint.objects.filter(pk=endpoint_id).values_list("price_in", "price_out").first()
     price_in, price_out = prices or (Decimal(0), Decimal(0))

@@ -14,8 +14,9 @@ from pytest_django import Settings
 
 from apps.accounts.models import Site
 from apps.engine.types import Usage
-from apps.llm import spend
+from apps.llm import records, spend
 from apps.llm.models import DailySpend, ModelEndpoint
+from apps.llm.spec import EndpointSpec
 from tests.db.admin_world import PASSWORD, Corner, corner, logged_in
 from tests.fakes.upstream.faults import FAILING, Plan
 from tests.fakes.upstream.handle import Upstream
@@ -132,6 +133,44 @@ def test_a_refused_key_is_a_banner_on_the_entry_the_list_and_its_page_until_it_w
     ModelEndpoint.objects.update(last_ok_at=timezone.now())
     for page in pages:
         assert "The server refuses the key." not in boss.get(page).content.decode(), page
+
+
+def with_model_of_the_settings(settings: Settings, key: str) -> EndpointSpec:
+    settings.ENVIRONMENT = dataclasses.replace(
+        settings.ENVIRONMENT, llm_base_url="https://models.example/v1", llm_api_key=key, llm_model="m-1"
+    )
+    [spec] = records.default_specs()
+    return spec
+
+
+def test_a_refused_key_of_the_settings_is_a_banner_until_it_works_or_another_is_set(
+    boss: Client, ours: Corner, settings: Settings
+) -> None:
+    def banner() -> list[str]:
+        return [warning.title for warning in boss.get(reverse("admin:index")).context["warnings"]]
+
+    wrong = with_model_of_the_settings(settings, "sk-wrong")
+    assert banner() == []
+    records.note_failure(wrong.id, "auth")
+    shown = boss.get(reverse("admin:index")).content.decode()
+    assert "The model of the settings does not answer." in shown
+    assert "The server refuses the key." in shown
+    assert "LLM_API_KEY" in shown
+    assert "sk-wrong" not in shown
+    right = with_model_of_the_settings(settings, "sk-right")
+    assert banner() == []
+    records.note_failure(right.id, "auth")
+    assert banner() == ["The model of the settings does not answer."]
+    records.note_success(right.id)
+    assert banner() == []
+
+
+def test_a_model_of_the_settings_that_no_site_asks_is_no_banner(
+    boss: Client, ours: Corner, settings: Settings
+) -> None:
+    records.note_failure(with_model_of_the_settings(settings, "sk-wrong").id, "auth")
+    ModelEndpoint.objects.create(site=ours.site, name="own", base_url="https://models.example/v1", model="m")
+    assert boss.get(reverse("admin:index")).context["warnings"] == []
 
 
 @pytest.fixture

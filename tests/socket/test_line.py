@@ -15,6 +15,7 @@ from pytest_django import Settings
 from apps.accounts.models import Site, Workspace
 from apps.engine.events import HandoffCall, ModelEvent
 from apps.engine.ports import ModelUnavailable
+from apps.llm import records
 from apps.llm.line import Line
 from apps.llm.models import DailySpend, ModelEndpoint
 from apps.stores.database import in_database
@@ -287,6 +288,25 @@ async def test_a_wrong_key_rests_at_once_and_asks_for_an_administrator(
         assert (await ask(line, site)).done.endpoint == "first"
     assert {heard.done.endpoint for heard in answers} == {"builtin"}
     assert not (await reloaded(one)).needs_admin
+
+
+async def test_a_wrong_key_of_the_settings_asks_for_an_administrator_too(
+    site: Site, upstream: Upstream, settings: Settings, tmp_path: Path
+) -> None:
+    trust(settings, tmp_path, upstream)
+    settings.ENVIRONMENT = dataclasses.replace(
+        settings.ENVIRONMENT, llm_base_url=upstream.base_url, llm_model="m", llm_api_key="wrong"
+    )
+    upstream.set_profile(Profile(api_keys=("right",)))
+    async with opened(site) as line:
+        answered = await ask(line, site)
+    assert answered.done.endpoint == "builtin"
+    assert await in_database(records.ailing_default, Site.objects.all()) is not None
+    upstream.set_profile(Profile(api_keys=("wrong",)))
+    async with opened(site) as line:
+        answered = await ask(line, site)
+    assert answered.done.endpoint == "default"
+    assert await in_database(records.ailing_default, Site.objects.all()) is None
 
 
 async def test_a_full_endpoint_is_passed_over(
