@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.llm.providers.quirks import Quirks
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
 
 GENERIC = Quirks("generic", "Other")
 _FOUND = [import_module(f"{__name__}.{module.name}").QUIRKS for module in pkgutil.iter_modules(__path__)]
@@ -14,9 +20,10 @@ _KNOWN: tuple[Quirks, ...] = (*sorted(_FOUND, key=lambda quirks: quirks.label.ca
 BY_NAME = {quirks.name: quirks for quirks in _KNOWN}
 
 
-def choices() -> list[tuple[str, str]]:
+def choices() -> list[tuple[str, str | StrPromise]]:
     """For the admin: by address, or one of the known ones by hand."""
-    return [("auto", "Recognise by address"), *((quirks.name, quirks.label) for quirks in _KNOWN)]
+    by_hand = [(quirks.name, quirks.label) for quirks in _KNOWN if quirks is not GENERIC]
+    return [("auto", _("Recognise by address")), *by_hand, (GENERIC.name, _("Other"))]
 
 
 def quirks_of(dialect: str, base_url: str) -> Quirks:
