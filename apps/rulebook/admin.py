@@ -93,7 +93,8 @@ class RuleAdmin(ScopedAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> Any:
-        help_context = {"examples": EXAMPLES, "variables": VARIABLES.items()}
+        meanings = [(name, gettext(meaning)) for name, meaning in VARIABLES.items()]
+        help_context = {"examples": EXAMPLES, "variables": meanings}
         return super().changeform_view(
             request, object_id, form_url, {**(extra_context or {}), **help_context}
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from django.utils.translation import gettext_noop as _
+
 from apps.engine.rules import RuleInput
 from apps.engine.types import Facts, FactsState, Order, Profile
 
@@ -14,19 +16,22 @@ Value: TypeAlias = str | int | float | bool | list["Value"] | dict[str, "Value"]
 MAX_TEXT_CHARACTERS = 4_000
 MAX_ORDERS = 50
 
+# Marked for the catalog; the page that shows them translates.
 VARIABLES = {
-    "text": "the customer's message, as written",
-    "text_lower": "the message in lower case",
-    "locale": 'the language of the page: "en", "zh" …',
-    "turn_number": "1 for the first question of the conversation",
-    "verified": "true if the shop vouches for the customer",
-    "tier": 'the customer\'s tier, such as "gold"; "" if unknown',
-    "attributes": "what else the shop tells: attributes.vip; null if it tells nothing",
-    "orders": "the customer's orders, newest first: number, status, placed_on, items, total, carrier, tracking, eta",
-    "order_count": "how many orders there are",
-    "order_statuses": 'the statuses of all orders: "delivered" in order_statuses',
-    "order_numbers": 'the numbers of all orders: "1042" in order_numbers',
-    "within_hours": "true in business hours",
+    "text": _("the customer's message, as written"),
+    "text_lower": _("the message in lower case"),
+    "locale": _('the language of the page: "en", "zh" …'),
+    "turn_number": _("1 for the first question of the conversation"),
+    "verified": _("true if the shop vouches for the customer"),
+    "tier": _('the customer\'s tier, such as "gold"; "" if unknown'),
+    "attributes": _("what else the shop tells: attributes.vip; null if it tells nothing"),
+    "orders": _(
+        "the customer's orders, newest first: number, status, placed_on, items, total, carrier, tracking, eta"
+    ),
+    "order_count": _("how many orders there are"),
+    "order_statuses": _('the statuses of all orders: "delivered" in order_statuses'),
+    "order_numbers": _('the numbers of all orders: "1042" in order_numbers'),
+    "within_hours": _("true in business hours"),
 }
 FUNCTIONS = frozenset({"contains", "startsWith", "endsWith", "matches", "size", "int", "double", "string"})
 

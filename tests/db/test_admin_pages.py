@@ -101,6 +101,13 @@ def test_an_empty_entry_page_names_the_demo_shop_only_where_there_is_one(demo: b
     assert ("open the demo shop" in shown) == demo
 
 
+def test_the_help_on_conditions_speaks_the_readers_language(superuser: Client) -> None:
+    superuser.cookies.load({"django_language": "zh-hans"})
+    shown = superuser.get("/admin/rulebook/rule/add/").content.decode()
+    assert "营业时间内为 true" in shown
+    assert "true in business hours" not in shown
+
+
 def test_no_page_shows_a_stored_key(superuser: Client, ours: Corner) -> None:
     for row in ours.rows():
         for path in (listing(type(row)), page(row), page(row, "history")):
