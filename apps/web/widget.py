@@ -87,6 +87,7 @@ def frame(request: HttpRequest, site_id: str) -> HttpResponse:
         "config": _config(site, language),
         "language": "zh-Hans" if language is Language.CHINESE else "en",
         "modules": MODULES,
+        "drafts": site.reads_drafts,
     }
     response = render(request, "widget/frame.html", context)
     response["Content-Security-Policy"] = content_security_policy(
@@ -104,7 +105,6 @@ def _config(site: Site, language: Language) -> dict[str, Any]:
         "assistant": site.assistant_name,
         "origins": site.allowed_origins,
         "locale": language,
-        "drafts": site.reads_drafts,
         "greeting": {"en": site.greeting_en, "zh": site.greeting_zh},
         "suggestions": {"en": site.suggestions_en, "zh": site.suggestions_zh},
         "catalogs": _catalogs(),

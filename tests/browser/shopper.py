@@ -21,9 +21,10 @@ _CATALOGS = BASE_DIR / "static" / "js" / "widget" / "locale"
 
 @dataclass(slots=True)
 class Socket:
-    """One socket of the widget. `heard` holds the server's frames in order, each with its `type`."""
+    """One socket of the widget. `heard` holds the server's frames in order, `said` the widget's."""
 
     heard: list[WireFrame] = field(default_factory=list)
+    said: list[WireFrame] = field(default_factory=list)
     closed: bool = False
 
     def count(self, kind: str) -> int:
@@ -173,6 +174,7 @@ class Shopper:
         journal = Socket()
         self.sockets.append(journal)
         socket.on("framereceived", lambda payload: journal.heard.append(decode(payload)))
+        socket.on("framesent", lambda payload: journal.said.append(json.loads(payload)))
         socket.on("close", lambda _: setattr(journal, "closed", True))
 
 

@@ -17,6 +17,7 @@ from playwright.sync_api import Page, Route
 
 from apps.accounts.models import Site, bump
 from apps.llm.models import ModelEndpoint
+from apps.turns.records import last_record
 from tests.browser.pages import OpenPage
 from tests.browser.shopper import Shopper
 from tests.fakes.upstream.faults import Action, Fault, Plan
@@ -67,6 +68,29 @@ class Story:
         view = {"viewport": {"width": 1280, "height": 800}, **profile}
         page = open_page(f"{at or self.demo.url}/demo/?lang={language}", before=prepare, **view)
         return Shopper(page, language)
+
+    @contextmanager
+    def reading_drafts(self) -> Iterator[None]:
+        """Meanwhile the site wants to know what its customers are writing."""
+        _in_thread(lambda: self._read_drafts(on=True))
+        try:
+            yield
+        finally:
+            _in_thread(lambda: self._read_drafts(on=False))
+
+    def last_marks(self, conversation: str) -> dict[str, str]:
+        """What was noted of the conversation's last stored turn; nothing while none is."""
+        return _in_thread(lambda: self._last_marks(conversation))
+
+    def _read_drafts(self, *, on: bool) -> None:
+        with django_on(self.demo.database_url):
+            Site.objects.filter(pk=self.site).update(reads_drafts=on)
+            bump(self.site, "settings_version")
+
+    def _last_marks(self, conversation: str) -> dict[str, str]:
+        with django_on(self.demo.database_url):
+            turn = last_record(conversation)
+            return {} if turn is None else dict(turn.marks)
 
     def identity(self, subject: str, *, lifetime_s: int = 600, **claims: Any) -> str:
         """What the site's own server would sign for a customer."""

@@ -153,3 +153,10 @@ def test_the_demo_signs_what_the_socket_accepts(client: Client, site: Site, sett
     found = identify("", identity)
     assert (found.site_id, found.name, found.verified) == (site.pk, "Mia Chen", True)
     assert client.get("/demo/identity?customer=eve").status_code == 404
+
+
+def test_what_sends_drafts_is_loaded_only_where_the_site_wants_it(client: Client, site: Site) -> None:
+    script = 'src="/static/js/widget/drafts.js"'
+    assert script not in client.get(f"/widget/{site.pk}/").content.decode()
+    Site.objects.filter(pk=site.pk).update(reads_drafts=True)
+    assert script in client.get(f"/widget/{site.pk}/").content.decode()

@@ -402,11 +402,11 @@ test("who stopped typing without a word is forgotten after six seconds", async (
 test("our own typing is told once there is somebody to tell", async (t) => {
   const { tab } = browser(t);
   const { chat, open, sent } = tab();
-  chat.typing(true);
+  chat.tell("typing.set", { on: true });
   await open();
   assert.deepEqual(sent("typing.set"), []);
-  chat.typing(true);
-  chat.typing(false);
+  chat.tell("typing.set", { on: true });
+  chat.tell("typing.set", { on: false });
   assert.deepEqual(sent("typing.set").map(({ on, conversation }) => [on, conversation]), [[true, "c"], [false, "c"]]);
 });
 

@@ -37,7 +37,8 @@ class ChatApp extends HTMLElement {
   #words = new Words(this.#config.catalogs, String(this.#keep.read("locale") ?? this.#config.locale));
   #port = new PagePort(this.#config.origins);
   #session = new Session({ site: this.#config.site, keep: this.#keep, renewIdentity: () => this.#port.renewIdentity() });
-  #chat = new Chat({
+  /** For what a site wants besides: such modules find it here. */
+  chat = new Chat({
     url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/customer`,
     session: this.#session, keep: this.#keep, locale: () => this.#words.locale,
   });
@@ -65,7 +66,7 @@ class ChatApp extends HTMLElement {
     this.#listen(signal);
     this.#localize();
     this.#draw();
-    if (this.#open) this.#chat.open();
+    if (this.#open) this.chat.open();
   }
 
   disconnectedCallback() {
@@ -79,30 +80,30 @@ class ChatApp extends HTMLElement {
     /** @param {EventTarget} target @param {string} name @param {(detail: any) => void} act */
     const on = (target, name, act) => target.addEventListener(name, (event) => act(/** @type {CustomEvent} */ (event).detail), { signal });
     on(this.#port, "message", (message) => this.#told(message));
-    on(this.#chat, "change", () => this.#wake());
-    on(this.#chat, "refused", (code) => this.#announcer.toast(this.#words.say(code === "not_found" ? "gone" : "refused")));
+    on(this.chat, "change", () => this.#wake());
+    on(this.chat, "refused", (code) => this.#announcer.toast(this.#words.say(code === "not_found" ? "gone" : "refused")));
     on(this.#header, "choose", (item) => this.#choose(item));
     on(this.#header, "menu", () => { this.#header.items = this.#items(); });
     on(this.#header, "hide", () => this.#hide());
     on(this.#composer, "say", (text) => this.#say(text));
     on(this.#composer, "stop", () => this.#stop());
-    on(this.#composer, "human", () => this.#chat.askForHuman());
+    on(this.#composer, "human", () => this.chat.askForHuman());
     on(this.#composer, "typing", (now) => this.#type(now));
     on(this.#composer, "draft", () => this.#keep.write("draft", this.#composer.draft || null));
     on(this.#thread, "suggestion", (text) => this.#suggested(text));
-    on(this.#thread, "older", () => this.#chat.loadOlder());
-    on(this.#thread, "retry", (id) => this.#chat.retry(id));
-    on(this.#thread, "discard", (id) => this.#chat.discard(id));
+    on(this.#thread, "older", () => this.chat.loadOlder());
+    on(this.#thread, "retry", (id) => this.chat.retry(id));
+    on(this.#thread, "discard", (id) => this.chat.discard(id));
     on(this.#thread, "seen", () => this.#look());
-    on(this.#thread, "painted", ({ place, upto }) => this.#chat.painted(place, upto));
-    on(this.#waiting, "contact", (email) => this.#chat.leaveContact(email));
+    on(this.#thread, "painted", ({ place, upto }) => this.chat.painted(place, upto));
+    on(this.#waiting, "contact", (email) => this.chat.leaveContact(email));
     on(this.#earlier, "show", (id) => this.#showEarlier(id));
     on(document, "visibilitychange", () => {
-      if (document.hidden) this.#chat.hidden();
+      if (document.hidden) this.chat.hidden();
       this.#wake();
     });
     on(window, "online", () => this.#wake());
-    on(window, "storage", () => this.#chat.follow());
+    on(window, "storage", () => this.chat.follow());
     on(window, "offline", () => this.#wake());
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
   }
@@ -114,13 +115,13 @@ class ChatApp extends HTMLElement {
     switch (message.type) {
       case "open":
         this.#open = true;
-        this.#chat.open();
+        this.chat.open();
         this.#thread.toBottom();
         this.#composer.focus();
         break;
       case "closed": this.#open = false; break;
-      case "identify": this.#chat.identify(message.identity); break;
-      case "logout": this.#chat.logout(); break;
+      case "identify": this.chat.identify(message.identity); break;
+      case "logout": this.chat.logout(); break;
     }
     this.#wake();
   }
@@ -154,7 +155,7 @@ class ChatApp extends HTMLElement {
   /** @param {string} item */
   #choose(item) {
     switch (item) {
-      case "new": return this.#needsLine(this.#chat.startNew());
+      case "new": return this.#needsLine(this.chat.startNew());
       case "earlier": return this.#list(true);
       case "back": return this.#list(false);
       case "sound": return this.#keep.write("sound", this.#keep.read("sound") === false);
@@ -171,7 +172,7 @@ class ChatApp extends HTMLElement {
 
   /** @param {boolean} on */
   #list(on) {
-    if (on && !this.#chat.listEarlier()) return this.#needsLine(false);
+    if (on && !this.chat.listEarlier()) return this.#needsLine(false);
     this.#listing = on;
     this.#draw();
     if (on) this.#earlier.focusFirst();
@@ -181,17 +182,17 @@ class ChatApp extends HTMLElement {
   /** @param {string} id */
   #showEarlier(id) {
     this.#listing = false;
-    if (id !== this.#chat.line.id) this.#needsLine(this.#chat.show(id));
+    if (id !== this.chat.line.id) this.#needsLine(this.chat.show(id));
     this.#wake();
   }
 
   async #download() {
     // Few ask for it: it is not among what everybody waits for.
-    const [file] = await Promise.all([import("./transcript.js").catch(() => null), this.#chat.loadAll()]);
+    const [file] = await Promise.all([import("./transcript.js").catch(() => null), this.chat.loadAll()]);
     if (file === null) return this.#needsLine(false);
     const now = Date.now();
     const title = `${this.#config.name}: ${this.#words.say("transcript_title")}`;
-    const text = file.transcript(this.#rows(null), { title, words: this.#words, you: this.#chat.name || this.#words.say("you"), now });
+    const text = file.transcript(this.#rows(null), { title, words: this.#words, you: this.chat.name || this.#words.say("you"), now });
     file.download(`${this.#config.name}-${new Date(now).toISOString().slice(0, 10)}.txt`, text);
   }
 
@@ -200,7 +201,7 @@ class ChatApp extends HTMLElement {
     this.#keep.write("locale", this.#words.locale);
     this.#thread.clear();
     this.#localize();
-    this.#chat.relocate();
+    this.chat.relocate();
     this.#wake();
   }
 
@@ -217,23 +218,23 @@ class ChatApp extends HTMLElement {
   #say(text) {
     this.#reading.mark = null;
     this.#thread.toBottom();
-    this.#chat.say(text);
+    this.chat.say(text);
   }
 
   /** A second quick click finds it no longer offered. @param {string} text */
   #suggested(text) {
-    if (greeting(this.#chat.line, this.#config, this.#words)?.suggestions.includes(text)) this.#say(text);
+    if (greeting(this.chat.line, this.#config, this.#words)?.suggestions.includes(text)) this.#say(text);
     this.#composer.focus();
   }
 
   /** @param {boolean} on */
   #type(on) {
-    if (this.#chat.line.owner.kind === "agent") this.#chat.typing(on);
+    if (this.chat.line.owner.kind === "agent") this.chat.tell("typing.set", { on });
   }
 
   #stop() {
-    const { live } = this.#chat.line;
-    if (live !== null) this.#chat.stop(this.#thread.freeze(live.place));
+    const { live } = this.chat.line;
+    if (live !== null) this.chat.stop(this.#thread.freeze(live.place));
   }
 
   // -------------------------------------------------------------- drawing
@@ -249,8 +250,8 @@ class ChatApp extends HTMLElement {
   }
 
   #draw() {
-    if (document.hidden || !this.#open) this.#chat.hidden();
-    const { line } = this.#chat;
+    if (document.hidden || !this.#open) this.chat.hidden();
+    const { line } = this.chat;
     if (line.id !== this.#shownLine) this.#change(line.id);
     const rows = this.#rows(this.#reading.mark);
     this.#header.items = this.#header.menuOpen ? this.#items() : [];
@@ -258,7 +259,7 @@ class ChatApp extends HTMLElement {
     this.#drawNotice();
     this.#toggle();
     this.#thread.render(rows, { greeting: greeting(line, this.#config, this.#words), below: this.#drawWaiting(), label: this.#words.say("messages") });
-    this.#composer.render({ streaming: line.live !== null && line.live.ended === null, human: canAskForHuman(this.#chat) });
+    this.#composer.render({ streaming: line.live !== null && line.live.ended === null, human: canAskForHuman(this.chat) });
     this.#attend(rows);
   }
 
@@ -267,22 +268,22 @@ class ChatApp extends HTMLElement {
     const first = this.#shownLine === "";
     this.#shownLine = id;
     if (!first) this.#thread.clear();
-    this.#reading.begin(this.#chat.line);
+    this.#reading.begin(this.chat.line);
     this.#announcer.forget();
   }
 
   /** @param {number | null} seen */
   #rows(seen) {
-    return layout(this.#chat.line, { assistantName: this.#config.assistant, seen, now: Date.now() });
+    return layout(this.chat.line, { assistantName: this.#config.assistant, seen, now: Date.now() });
   }
 
   #drawHeader() {
     if (this.#listing) return this.#header.page(this.#words.say("earlier_conversations"));
-    this.#header.render(speaker(this.#chat, this.#config, this.#words));
+    this.#header.render(speaker(this.chat, this.#config, this.#words));
   }
 
   #drawNotice() {
-    const now = notice(this.#chat, navigator.onLine, this.#words);
+    const now = notice(this.chat, navigator.onLine, this.#words);
     this.#notice.hidden = now === null;
     this.#notice.className = `notice ${now?.tone ?? ""}`;
     if (this.#notice.textContent !== (now?.text ?? "")) this.#notice.textContent = now?.text ?? "";
@@ -291,11 +292,11 @@ class ChatApp extends HTMLElement {
   #toggle() {
     this.#thread.hidden = this.#composer.hidden = this.#listing;
     this.#earlier.hidden = !this.#listing;
-    if (this.#listing) this.#earlier.render(this.#chat.earlier, this.#chat.line.id);
+    if (this.#listing) this.#earlier.render(this.chat.earlier, this.chat.line.id);
   }
 
   #drawWaiting() {
-    const now = waiting(this.#chat);
+    const now = waiting(this.chat);
     if (now === null) return null;
     this.#waiting.render(now);
     return this.#waiting;
@@ -308,12 +309,12 @@ class ChatApp extends HTMLElement {
   }
 
   #look() {
-    if (this.#looking) this.#reading.look(this.#chat.line);
+    if (this.#looking) this.#reading.look(this.chat.line);
   }
 
   /** Says aloud, rings and counts what is new. @param {import("./layout.js").ThreadRow[]} rows */
   #attend(rows) {
-    const { line } = this.#chat;
+    const { line } = this.chat;
     const news = this.#announcer.announce(rows, line, this.#words);
     if (news > 0 && (document.hidden || !this.#open) && this.#keep.read("sound") !== false) chime();
     if (this.#looking) this.#reading.look(line);

@@ -159,9 +159,9 @@ export class Chat extends EventTarget {
     }
   }
 
-  /** @param {boolean} on */
-  typing(on) {
-    if (this.welcomed) this.#socket.send({ type: "typing.set", conversation: this.line.id, on });
+  /** Something of the conversation shown that nothing answers. @param {string} type @param {object} more @returns {boolean} whether it went */
+  tell(type, more) {
+    return this.welcomed && this.#socket.send({ type, conversation: this.line.id, ...more });
   }
 
   /** The page says who its customer is. @param {string} identity */
