@@ -11,6 +11,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from chatsvc.embedded.prepare import compile_catalogs
+from chatsvc.environment import BASE_DIR
+
 # Short, because a socket's path has 107 bytes at most.
 VAR_DIR = Path(tempfile.mkdtemp(prefix="chatsvc-test-"))
 atexit.register(shutil.rmtree, VAR_DIR, ignore_errors=True)
@@ -36,3 +39,6 @@ os.environ.update(
 )
 os.environ.setdefault("DATABASE_URL", f"sqlite:///{VAR_DIR / 'chatsvc.sqlite3'}")
 os.environ.setdefault("REDIS_URL", f"unix://{VAR_DIR / 'redis.sock'}")
+
+# A fresh checkout has no compiled catalogs, and pages are tested in both languages.
+compile_catalogs(BASE_DIR / "locale")
