@@ -17,7 +17,8 @@ from apps.wire.protocol import TEXT_LIMIT_CHARACTERS
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
-from tests.support.http_line import JSON, HttpClient, Transport, http_line, said
+from tests.support.client import DEADLINE_S
+from tests.support.http_line import JSON, HttpClient, HttpSocket, Transport, http_line, said
 from tests.support.processes import Web
 from tests.support.world import Open, World, made
 
@@ -35,6 +36,13 @@ async def customer(
     first = {"type": "hello", "token": token or world.visitor(), "locale": "en"} | hello
     async with http_line(web.url, "customer", transport, posts_to=posts_to, hello=first) as client:
         yield Open(client, await client.expect("welcome")), client
+
+
+async def ended(line: HttpSocket) -> None:
+    """Waits until the server knows the line no more."""
+    async with asyncio.timeout(DEADLINE_S):
+        while (await line.post(said(type="ping"), 0)).status_code != 404:
+            pass
 
 
 @both_transports
@@ -176,6 +184,7 @@ async def test_a_reader_that_does_not_read_is_closed(web: Web) -> None:
         await tab.client.expect("ack", id="h")
         for _ in range(BURST_FRAMES - 10):
             await tab.say("长" * TEXT_LIMIT_CHARACTERS)
+        await ended(client.line)  # while nothing was read
         assert await client.closed() == (4429, "too slow")
 
 
@@ -185,8 +194,7 @@ async def test_a_stream_that_is_broken_off_is_gone(web: Web) -> None:
         socket = client.line
         assert socket.response is not None
         await socket.response.aclose()
-        while (await socket.post(said(type="ping"), 1)).status_code != 404:
-            socket.posted += 1
+        await ended(socket)
 
 
 @both_transports
