@@ -124,7 +124,7 @@ class Ours:
         self._credentials = credentials
         self._socket: ClientConnection
         self._conversation = ""
-        self._asked = 0
+        self._asked = self._drafted = 0
 
     async def __aenter__(self) -> Self:
         self._socket = await self._connecting.__aenter__()
@@ -164,3 +164,9 @@ class Ours:
                 if frame["end"] != "finished":
                     raise RuntimeError(f"a turn ended as {frame['end']}")
                 return Timing(asked, first, last, size, as_json, frames, turn=turn)
+
+    async def write(self, text: str) -> None:
+        """Tells what is being written; nothing answers."""
+        self._drafted += 1
+        draft = {"type": "draft", "conversation": self._conversation, "text": text, "number": self._drafted}
+        await self._socket.send(json.dumps(draft))

@@ -46,7 +46,11 @@ def main() -> None:
 def _site(shop_url: str, shop_key: str, model_url: str, answer_cache: str) -> Site:
     workspace = Workspace.objects.create(name="Lantern")
     site = Site.objects.create(
-        workspace=workspace, name="Lantern", instructions=INSTRUCTIONS, answer_cache=answer_cache
+        workspace=workspace,
+        name="Lantern",
+        instructions=INSTRUCTIONS,
+        answer_cache=answer_cache,
+        reads_drafts=True,  # acted on where a client tells them
     )
     teams = {name: Team.objects.create(workspace=workspace, name=name) for name in ("Support", "Returns")}
     articles.load(site)

@@ -1,0 +1,145 @@
+"""What it saves and wastes to begin while the customer types: `python -m bench.drafts`. A table on standard output.
+
+The same typists with the same keys in every arm, interleaved: without drafts, and with them by how long Enter takes.
+The time between keys is log-normal with the mean and spread of 136 million keystrokes (Dhakal et al., CHI 2018: mean
+239 ms, standard deviation 112 ms); how long people wait before Enter is not published, so it is an axis here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import math
+import random
+import re
+import statistics
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+
+from bench.turn.clients import Credentials, Ours
+from bench.turn.questions import ROUND
+from bench.turn.stack import running
+
+KEY_MEAN_S, KEY_SPREAD_S = 0.239, 0.112
+REST_S = 0.3  # as in static/js/widget/draft-sender.js
+METRICS = {
+    "saved_s": "chatsvc_drafts_saved_seconds_total",
+    "wasted_s": "chatsvc_drafts_wasted_seconds_total",
+    "used": 'chatsvc_drafts_total{end="used"}',
+    "searches": 'chatsvc_knowledge_searches_total{by="meaning"}',
+    "words": 'chatsvc_knowledge_searches_total{by="words"}',
+    "retrieval_s": 'chatsvc_stage_seconds_sum{stage="retrieval"}',
+}
+
+
+@dataclass(slots=True)
+class Arm:
+    """Customers who wait so long before Enter; without drafts where `drafts` is false."""
+
+    name: str
+    enter_s: float
+    drafts: bool
+    first_ms: list[float] = field(default_factory=list)
+    drafted: int = 0
+    counted: Counter[str] = field(default_factory=Counter)
+
+
+def main() -> int:
+    options = _options()
+    arms = [
+        Arm("no drafts", 0.2, drafts=False),
+        *(Arm(f"drafts, Enter after {s:.1f} s", s, drafts=True) for s in (0.2, 0.5, 1.0)),
+    ]
+    people = options.rounds * options.at_once * len(arms)
+    with running(options.profile, None, people) as stack:
+        site = stack.people(people, answer_cache="off")
+        identities = iter(site.identities)
+        stack.renew_model(answer_tokens=5)
+        host = stack.product().host
+        for number in range(options.rounds):
+            for arm in arms:
+                crowd = [Credentials(identity=next(identities)) for _ in range(options.at_once)]
+                asyncio.run(_round(host, arm, crowd, number, options.turns))
+            sys.stderr.write(f"round {number + 1} of {options.rounds}\n")
+    _table(arms)
+    return 0
+
+
+async def _round(host: str, arm: Arm, crowd: list[Credentials], number: int, turns: int) -> None:
+    before = await asyncio.to_thread(_metrics, host)
+    async with asyncio.TaskGroup() as people:
+        for seat, who in enumerate(crowd):
+            people.create_task(_person(host, arm, who, random.Random(f"{number} {seat}"), turns))
+    after = await asyncio.to_thread(_metrics, host)
+    arm.counted.update({name: after[name] - before[name] for name in METRICS})
+
+
+async def _person(host: str, arm: Arm, who: Credentials, dice: random.Random, turns: int) -> None:
+    async with Ours(host, who) as line:
+        for question in dice.sample(ROUND, turns):
+            for index in range(1, len(question)):
+                if await _pause(line, arm, question[:index], _key_s(dice)):
+                    arm.drafted += 1
+            if await _pause(line, arm, question, arm.enter_s):
+                arm.drafted += 1
+            timing = await line.ask(question)
+            arm.first_ms.append((timing.first_s - timing.asked_s) * 1000)
+
+
+async def _pause(line: Ours, arm: Arm, text: str, seconds: float) -> bool:
+    """Rests before the next key; whether long enough for a draft."""
+    await asyncio.sleep(min(seconds, REST_S))
+    if seconds <= REST_S:
+        return False
+    if arm.drafts:
+        await line.write(text)
+    await asyncio.sleep(seconds - REST_S)
+    return arm.drafts
+
+
+def _key_s(dice: random.Random) -> float:
+    spread = math.log(1 + (KEY_SPREAD_S / KEY_MEAN_S) ** 2)
+    return dice.lognormvariate(math.log(KEY_MEAN_S) - spread / 2, math.sqrt(spread))
+
+
+def _metrics(host: str) -> dict[str, float]:
+    connection = http.client.HTTPConnection(host, timeout=10)
+    try:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    finally:
+        connection.close()
+    samples = dict(re.findall(r"^(\S+) (\S+)$", text, re.MULTILINE))
+    return {name: float(samples.get(sample, 0)) for name, sample in METRICS.items()}
+
+
+def _table(arms: list[Arm]) -> None:
+    print(
+        "| | turns | first text P50 | P95 | waited for search | saved a turn | wasted a turn | used | searches a turn |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    for arm in arms:
+        turns, counted = len(arm.first_ms), arm.counted
+        p95 = statistics.quantiles(arm.first_ms, n=20)[-1]
+        each = {name: counted[f"{name}_s"] / turns * 1000 for name in ("retrieval", "saved", "wasted")}
+        searches = (counted["searches"] + counted["words"]) / turns
+        print(
+            f"| {arm.name} | {turns} | {statistics.median(arm.first_ms):.1f} ms | {p95:.1f} ms "
+            f"| {each['retrieval']:.1f} ms | {each['saved']:.1f} ms | {each['wasted']:.1f} ms "
+            f"| {counted['used'] / turns:.0%} | {searches:.1f} |"
+        )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.drafts", description=__doc__)
+    parser.add_argument("--profile", default="instant", choices=("instant", "brief", "hosted", "self-hosted"))
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--at-once", type=int, default=8, help="people who type at the same time")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
