@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from operator import itemgetter
 
 import pytest
 
@@ -72,8 +73,8 @@ async def test_an_answer_that_meets_a_person_is_kept_once_and_leaves_one_owner(
                 who = line.client if verb == "handoff.request" else desk
                 await who.expect("ack", id=await act(who, verb, line.conversation))
                 ended = await line.client.expect("turn.ended")
-                await line.client.send({"type": "ping"})
-                await line.client.expect("pong")
+                if ended.get("length", 0):
+                    await line.answer()  # the event may come behind the end
             row = await asyncio.to_thread(Conversation.objects.get, pk=line.conversation)
             wanted = {
                 "conversation.take": ("agent", "open"),
@@ -112,10 +113,12 @@ async def test_many_tabs_that_send_at_once_see_one_order(
         for tab in (one, two):
             for text in texts:
                 await tab.message(text)
-            # What two processes have said may arrive in another order: the number is the order.
-            events = sorted(tab.client.received("event"), key=lambda event: event["seq"])
-            assert len({event["seq"] for event in events}) == len(events)
-            said = [event["message"] for event in events if event.get("message")]
+            # What two processes have said may arrive in another order, or again: the number is the order.
+            events = {
+                event["seq"]: event for event in sorted(tab.client.received("event"), key=itemgetter("seq"))
+            }
+            assert all(event == events[event["seq"]] for event in tab.client.received("event"))
+            said = [event["message"] for event in events.values() if event.get("message")]
             orders.append([message["text"] for message in said if message["author"] == "customer"])
     assert sorted(orders[0]) == sorted(texts)
     assert orders[0] == orders[1]
