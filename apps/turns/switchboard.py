@@ -17,7 +17,7 @@ from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable, layer_connections
 from apps.telemetry import instruments
 from apps.turns.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
-from apps.wire.protocol import Event, InboxChanged, ServerFrame
+from apps.wire.protocol import InboxChanged, ServerFrame
 from apps.wire.publish import Audience, Encoded, Outgoing, Relayed, Sink, group_name
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ PROBE_DEADLINE_S = 1.0
 HEAL_INTERVAL_S = 5.0
 
 Key = tuple[Audience, str]
-Numbered = tuple[str, int]  # a conversation, and how far a frame brings those who hear of it
+Numbered = tuple[str, int]  # a conversation, and how far a row brings those who hear of it
 
 
 class Switchboard:
@@ -49,8 +49,8 @@ class Switchboard:
         self._untold = False  # whether something of ours could not be published
         # Set after anything that other processes said may not have arrived, and for as long as nothing does.
         self.missed = asyncio.Event()
-        # The highest number that sockets here were given of each conversation, and of its row in the inbox.
-        self.heard: dict[Audience, dict[str, int]] = {audience: {} for audience in Audience}
+        # How far sockets here were brought with each conversation's row in the inbox. Whoever reads it prunes it.
+        self.rows_heard: dict[str, int] = {}
 
     def on_announcement(self, listener: Callable[[Announcement], None]) -> None:
         """Takes the one listener for what other processes announce. Called on the loop; must not wait."""
@@ -120,8 +120,7 @@ class Switchboard:
             sink.deliver(frame)
         if sinks and numbered is not None:
             conversation, seq = numbered
-            heard = self.heard[key[0]]
-            heard[conversation] = max(seq, heard.get(conversation, 0))
+            self.rows_heard[conversation] = max(seq, self.rows_heard.get(conversation, 0))
 
     # ------------------------------------------------------------ tasks
 
@@ -261,12 +260,7 @@ class Switchboard:
 
 
 def _numbered(frame: ServerFrame) -> Numbered | None:
-    match frame:
-        case Event():
-            return frame.conversation, frame.seq
-        case InboxChanged():
-            return frame.row.conversation, frame.row.seq
-    return None
+    return (frame.row.conversation, frame.row.seq) if isinstance(frame, InboxChanged) else None
 
 
 def _message(audience: Audience, key: str, frame: Encoded, numbered: Numbered | None) -> dict[str, Any]:

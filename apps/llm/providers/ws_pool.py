@@ -77,6 +77,7 @@ class SocketPool:
         self._refusal: UpgradeRefused | None = None
         self._opens_again_at = 0.0
         self._losses = 0
+        self._proven = False  # an answer came since an idle socket was last replaced
         self._tended_at = 0.0
         self._closed = False
 
@@ -172,6 +173,7 @@ class SocketPool:
     def answered(self) -> None:
         """A response has come to its end: sockets work here."""
         self._losses = 0
+        self._proven = True
 
     async def close(self) -> None:
         """Ends every connection, also of answers that still run."""
@@ -218,6 +220,17 @@ class SocketPool:
         ):
             self._start_opening()
 
+    def _replace_idle(self) -> None:
+        """Once for each time that answers came, or a server that closes at once would be called for ever.
+
+        Idle sockets end together: only the last of them finds that none is left, and it may not be one that answered.
+        """
+        before = self._opening
+        if self._proven:
+            self._open_ahead()
+        if self._opening > before:
+            self._proven = False
+
     @property
     def _opening(self) -> int:
         """Openings under way. One that has just ended may still be in the set."""
@@ -261,8 +274,7 @@ class SocketPool:
             instruments.llm_sockets.labels(self._spec.quirks.name).dec()
             instruments.llm_socket_ends.labels(self._spec.quirks.name, socket.end).inc()
             self._learn(socket)
-            if socket.answered:  # else a server that closes at once would be called for ever
-                self._open_ahead()
+            self._replace_idle()
 
     def _learn(self, socket: ResponsesSocket) -> None:
         if socket.knows_no_lanes:
