@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,9 +29,15 @@ class SocketCustomer:
         self.conversation: str = self.expect("welcome")["conversation"]
 
     def say(self, text: str) -> None:
-        """Sends and waits until it is stored."""
-        self._send(type="message.send", id=str(uuid4()), conversation=self.conversation, text=text)
-        self.expect("ack")
+        """Sends and waits until it is stored; slower where the server asks for that."""
+        message_id = str(uuid4())
+        while True:
+            self._send(type="message.send", id=message_id, conversation=self.conversation, text=text)
+            answer = self.expect("ack", "refused")
+            if answer["type"] == "ack":
+                return
+            assert answer["code"] == "slow_down", answer
+            time.sleep(answer["retry_after_s"])
 
     def ask_for_a_person(self) -> None:
         self._send(type="handoff.request", id=str(uuid4()), conversation=self.conversation)
@@ -43,11 +50,11 @@ class SocketCustomer:
             if message is not None and message["text"] == text:
                 return
 
-    def expect(self, kind: str) -> dict[str, Any]:
-        """The next frame of this type. Raises `TimeoutError`."""
+    def expect(self, *kinds: str) -> dict[str, Any]:
+        """The next frame of one of these types. Raises `TimeoutError`."""
         while True:
             frame: dict[str, Any] = json.loads(self._socket.recv(timeout=DEADLINE_S))
-            if frame["type"] == kind:
+            if frame["type"] in kinds:
                 return frame
 
     def _send(self, **frame: object) -> None:
