@@ -71,8 +71,6 @@ STAGES = (
     Stage("db", (pytest("tests/db"),), redis=True),
     Stage("db-postgres", (pytest("tests/db"),), postgres=True, redis=True),
     Stage("socket", (pytest("tests/socket"),), postgres=True),
-    # Few and small; `python -m tests.chaos` runs twenty with 200 customers.
-    Stage("chaos", (python("tests.chaos", "--schedules", "4", "--customers", "60", "--agents", "5"),)),
     Stage("browser", (pytest("tests/browser"),), before=ensure_chromium),
 )
 
