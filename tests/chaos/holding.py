@@ -40,7 +40,6 @@ class Holding:
         default_factory=dict
     )  # longest text ever shown of (turn, part)
     handles: dict[int, tuple[str, int]] = field(default_factory=dict)
-    repeated: int = 0  # durable frames that came again and were dropped by their number
     _owner_seq: int = 0
     _held: dict[int, Frame] = field(default_factory=dict)
     _beyond: bool = False  # a delta came from beyond the text held
@@ -111,7 +110,6 @@ class Holding:
 
     def _event(self, event: Frame) -> None:
         if event["seq"] <= self.seq:
-            self.repeated += 1
             self._same(event)
             return
         self._held[event["seq"]] = event

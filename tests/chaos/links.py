@@ -42,10 +42,6 @@ class Link:
         assert self._server
         return int(self._server.sockets[0].getsockname()[1])
 
-    @property
-    def open(self) -> int:
-        return len(self._crossings)
-
     async def __aenter__(self) -> Link:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=1024)
         return self

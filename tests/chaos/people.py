@@ -18,11 +18,10 @@ ASK_FOR_A_PERSON = 0.15  # of the questions that are followed by the button
 
 @dataclass(eq=False)
 class Person(Line):
-    """Whoever sends messages: what they said, what was acknowledged, what was refused."""
+    """Whoever sends messages: what they said, and what was acknowledged."""
 
     said: dict[str, str] = field(default_factory=dict)  # text by id
     acknowledged: dict[str, int] = field(default_factory=dict)  # seq by id
-    refused: dict[str, str] = field(default_factory=dict)  # code by id
 
     def say(self, conversation: str, text: str) -> None:
         message_id = uuid4().hex
@@ -40,7 +39,6 @@ class Person(Line):
                 asyncio.get_running_loop().call_later(0.5, self._again, name)
             else:
                 self.outbox.pop(name, None)
-                self.refused[name] = frame["code"]
 
     def _again(self, name: str) -> None:
         if name in self.outbox:

@@ -139,13 +139,13 @@ async def running_town(program: tuple[str, ...] = ("manage.py",)) -> AsyncIterat
         webs = []
         web_process = type("ChaosWeb", (Web,), {"program": program})
         for number, clock in enumerate(clocks):
-            skew = {"LD_PRELOAD": str(shim), "CLOCK_SHIFT_FILE": str(clock.path)} if shim else {}
+            skew = {"LD_PRELOAD": str(shim), "CLOCK_SHIFT_FILE": str(clock.path)}
             webs.append(web_process(deployment, f"web-{number}", port=None, **skew))
             stack.enter_context(ended_after(webs[-1]))
         worker = Worker(deployment)
         stack.enter_context(ended_after(worker))
         links = [await stack.enter_async_context(Link(web.port)) for web in webs]
-        town = Town(postgres, redis, model_url, deployment, webs, worker, links, clocks if shim else [])
+        town = Town(postgres, redis, model_url, deployment, webs, worker, links, clocks)
         yield town
 
 
@@ -163,11 +163,11 @@ def _model(stack: AsyncExitStack) -> str:
     return upstream.base_url
 
 
-def _shim(folder: Path) -> Path | None:
-    """The library that shifts clocks; None where there is no C compiler."""
+def _shim(folder: Path) -> Path:
+    """The library that shifts clocks. Raises `RuntimeError` where there is no C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        return None
+        raise RuntimeError("No C compiler here: install gcc, which the shifted clocks are made with.")
     library = folder / "clock.so"
     source = Path(__file__).with_name("clock.c")
     command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"]

@@ -139,7 +139,7 @@ async def _judged(
     read_again = {}
     async with asyncio.timeout(_READ_S * 3):
         for customer in customers:
-            read_again[customer.holding.conversation] = await _read(town, customer)
+            read_again[customer.holding.conversation] = await _read(customer)
         inbox = await _inbox(town, cookie, agents)
     verdict = judge(customers, agents, read_again, inbox)
     report = Report(schedule, verdict, recovery)
@@ -168,7 +168,7 @@ async def _agents_done(agents: list[Agent]) -> None:
     await _come_true(done, SETTLE_S)
 
 
-async def _read(town: Town, customer: Customer) -> Holding:
+async def _read(customer: Customer) -> Holding:
     """The conversation as a second tab of the same customer, which was never there, is told it."""
     reader = Customer(customer.rng, customer.address, name=customer.name, token=customer.token)
     reader.holding = Holding(customer.holding.conversation)
