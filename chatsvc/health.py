@@ -7,15 +7,23 @@ from collections.abc import Awaitable
 from ipaddress import ip_address
 from typing import Final
 
+from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable, connect
+from apps.turns.switchboard import Hearing, Switchboard
 
 CHECK_DEADLINE_S: Final = 1.0
 _FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-Ip")
+_LIVE: Final = {Hearing.HEARS: "ok", Hearing.DEAF: "deaf", Hearing.CUT_OFF: "cut off"}
+_MEANS: Final = {
+    "database": "nothing can be stored, and nobody is let in",
+    "redis": "customers are served; who is elsewhere is not heard, and tasks wait",
+    "live": "what other processes say does not arrive here; sockets are told how things stand every few seconds",
+}
 
 
 async def healthz(request: HttpRequest) -> JsonResponse:
@@ -23,13 +31,26 @@ async def healthz(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok"})
 
 
-async def readyz(request: HttpRequest) -> JsonResponse:
-    """Whether traffic should come here: database and Redis, side by side, each within 1 s. 503 when red."""
+async def readyz(request: ASGIRequest) -> JsonResponse:
+    """Whether traffic should come here, each part looked at within 1 s. 503 when one is red.
+
+    `live` is the way of live frames to other processes, tried every 2 s. `?exclude=redis` answers 200, and
+    `degraded`, where only Redis is away from every process: customers are served without it.
+    """
     database, redis = await asyncio.gather(_verdict(_database()), _verdict(_redis()))
-    ready = database == redis == "ok"
-    checks = {"database": database, "redis": redis}
+    switchboard: Switchboard = request.scope["office"].runtime.switchboard
+    checks = {"database": database, "redis": redis, "live": _LIVE[switchboard.hearing]}
+    amiss = {part for part, verdict in checks.items() if verdict != "ok"}
+    # Deaf beside a Redis that answers is this process's own fault: others hear.
+    excused = {"redis"} if checks["live"] == "deaf" else {"redis", "live"}
+    red = amiss - excused if request.GET.get("exclude") == "redis" else amiss
     return JsonResponse(
-        {"status": "ok" if ready else "failing", "checks": checks}, status=200 if ready else 503
+        {
+            "status": "failing" if red else "degraded" if amiss else "ok",
+            "checks": checks,
+            "means": {part: _MEANS[part] for part in checks if part in amiss},
+        },
+        status=503 if red else 200,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from django.conf import settings
 from redis import Redis as BlockingRedis
@@ -64,16 +65,23 @@ class Breaker:
             self._resting_until = time.monotonic() + REST_S
 
 
-@dataclass(slots=True)
-class ConnectionCount:
-    """Counts connections as they are made. `connected` is a `redis_connect_func` of redis-py."""
+class LayerConnections:
+    """Those of the channel layer, as they are made. `connected` is a `redis_connect_func` of redis-py."""
 
-    made: int = 0
+    def __init__(self) -> None:
+        self.made = 0
+        self._live: WeakSet[Any] = WeakSet()
 
     async def connected(self, connection: Any) -> None:
         await connection.on_connect()
         self.made += 1
+        self._live.add(connection)
+
+    async def cut(self) -> None:
+        """Ends each without a farewell; redis-py makes new ones, with the same subscriptions."""
+        for connection in tuple(self._live):
+            await connection.disconnect(nowait=True)
 
 
-# Of the channel layer: a further connection means that the one before was cut, and that something may be missed.
-layer_connections = ConnectionCount()
+# A further connection means that the one before was cut, and that something may be missed.
+layer_connections = LayerConnections()

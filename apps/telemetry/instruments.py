@@ -42,6 +42,13 @@ shop_seconds = Histogram(
 redis_failures = Counter(
     "chatsvc_redis_failures_total", "Redis calls that failed or were late", ["operation"]
 )
+hears_processes = Gauge(
+    "chatsvc_hears_processes",
+    "1 while what this process publishes comes back to it, as it comes to the others",
+)
+probes_lost = Counter(
+    "chatsvc_probes_lost_total", "Probes between processes that did not come back within their second"
+)
 dropped = Counter("chatsvc_dropped_total", "What a full queue has dropped", ["queue"])
 refused_frames = Counter("chatsvc_refused_frames_total", "Client frames refused", ["code"])
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from enum import StrEnum
 from typing import Any
 
 from channels.layers import get_channel_layer
@@ -26,7 +29,20 @@ PUBLISH_QUEUE = 2_000
 PUBLISH_DEADLINE_S = 1.0
 CONFIRM_DEADLINE_S = 0.25
 PROBE_DEADLINE_S = 1.0
-HEAL_INTERVAL_S = 5.0
+PROBE_INTERVAL_S = 2.0
+# What has waited this long to be published is no news: whoever missed it has fetched, or is about to.
+NEWS_S = 5.0
+# A round of probing that fails in every part takes half of this.
+STALE_S = 12.0
+
+
+class Hearing(StrEnum):
+    """Whether what this process publishes comes back to it, as it comes to the other processes."""
+
+    HEARS = "hears"
+    DEAF = "deaf"  # Redis takes what is published, and nothing comes back
+    CUT_OFF = "cut off"  # Redis takes nothing
+
 
 Key = tuple[Audience, str]
 Numbered = tuple[str, int]  # a conversation, and how far a row brings those who hear of it
@@ -44,7 +60,8 @@ class Switchboard:
         # Set once Redis has answered: a join before that is heard abroad only when it heals.
         self.opened = asyncio.Event()
         self._confirmations: dict[str, asyncio.Event] = {}
-        self._outbox: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(PUBLISH_QUEUE)
+        self._outbox: asyncio.Queue[tuple[float, str, dict[str, Any]]] = asyncio.Queue(PUBLISH_QUEUE)
+        self._probed, self._probed_at = Hearing.CUT_OFF, time.monotonic()
         self._on_announcement: Callable[[Announcement], None] = lambda _: None
         self._untold = False  # whether something of ours could not be published
         # Set after anything that other processes said may not have arrived, and for as long as nothing does.
@@ -89,6 +106,13 @@ class Switchboard:
         """Whether a socket of this process listens."""
         return bool(self._sinks.get((audience, key)))
 
+    @property
+    def hearing(self) -> Hearing:
+        """As the last probe found it, a few seconds ago; deaf where none has ended for long."""
+        if time.monotonic() - self._probed_at > STALE_S:
+            return Hearing.DEAF
+        return self._probed
+
     # ------------------------------------------------------------ speaking
 
     def send(self, audience: Audience, key: str, frame: ServerFrame, *, abroad: bool = True) -> None:
@@ -109,7 +133,7 @@ class Switchboard:
 
     def _enqueue(self, group: str, message: dict[str, Any]) -> None:
         try:
-            self._outbox.put_nowait((group, {**message, "origin": self.process}))
+            self._outbox.put_nowait((time.monotonic(), group, {**message, "origin": self.process}))
         except asyncio.QueueFull:
             instruments.dropped.labels("publish").inc()
             self._untold = True
@@ -126,7 +150,11 @@ class Switchboard:
 
     async def _publish(self) -> None:
         while True:
-            group, message = await self._outbox.get()
+            since, group, message = await self._outbox.get()
+            if time.monotonic() - since > NEWS_S:
+                instruments.dropped.labels("publish").inc()
+                self._untold = True
+                continue
             try:
                 async with asyncio.timeout(PUBLISH_DEADLINE_S):
                     await self._layer.group_send(group, message)
@@ -164,7 +192,7 @@ class Switchboard:
                 await self._layer.group_add(PROCESSES, channel)
             except Unreachable:
                 instruments.redis_failures.labels("subscribe").inc()
-                await asyncio.sleep(HEAL_INTERVAL_S)
+                await asyncio.sleep(PROBE_INTERVAL_S)
             else:
                 self._channel = channel
                 self.opened.set()
@@ -192,26 +220,65 @@ class Switchboard:
             self._on_announcement(announcement)
 
     async def _heal(self) -> None:
-        """Looks every 5 s whether this process still hears what it should, and says when it may not have."""
+        """Looks every 2 s whether this process still hears what it should, and says when it may not have."""
         made = layer_connections.made
+        with suppress(TimeoutError):  # it is opened once Redis answers
+            async with asyncio.timeout(PROBE_INTERVAL_S):
+                await self.opened.wait()
         while True:
-            await asyncio.sleep(HEAL_INTERVAL_S)
             before, made = made, layer_connections.made
-            hears = await self._hears_processes()
-            if hears:
+            was, now = self._probed, await self._probe()
+            if now is not was:
+                logger.warning("between processes: %s, was %s", now, was)
+            self._probed, self._probed_at = now, time.monotonic()
+            instruments.hears_processes.set(now is Hearing.HEARS)
+            if now is Hearing.HEARS:
                 await self._subscribe_again()
-            if not hears or made != before:
+            if now is not Hearing.HEARS or made != before:
                 self.missed.set()
+            await asyncio.sleep(PROBE_INTERVAL_S)
 
-    async def _hears_processes(self) -> bool:
-        """Whether what is said to all processes comes back. Subscribes anew where it does not."""
+    async def _probe(self) -> Hearing:
+        """Whether what is said to all processes comes back, the way frames go. Subscribes anew where it does not."""
         if not self._channel:
-            return False
-        if await self._joined(PROCESSES, PROBE_DEADLINE_S):
-            return True
+            return Hearing.CUT_OFF
+        if await self._comes_back():
+            return Hearing.HEARS
+        instruments.probes_lost.inc()
+        self.missed.set()
         self._subscribed.clear()
         await self._discard(PROCESSES)
-        return await self._joined(PROCESSES, PROBE_DEADLINE_S)
+        if await self._joined(PROCESSES, PROBE_DEADLINE_S):
+            return Hearing.HEARS
+        if not await self._may_publish():
+            return Hearing.CUT_OFF
+        # A connection that has died without a word keeps its subscriptions for ever: only a new one hears again.
+        await layer_connections.cut()
+        return Hearing.DEAF
+
+    async def _comes_back(self) -> bool:
+        nonce = new_id()
+        confirmed = self._confirmations[nonce] = asyncio.Event()
+        self._enqueue(PROCESSES, {"type": "confirm", "nonce": nonce})
+        try:
+            async with asyncio.timeout(PROBE_DEADLINE_S):
+                await confirmed.wait()
+        except TimeoutError:
+            return False
+        finally:
+            del self._confirmations[nonce]
+        return True
+
+    async def _may_publish(self) -> bool:
+        """Whether Redis takes a message at all; nobody waits for this one."""
+        try:
+            async with asyncio.timeout(PUBLISH_DEADLINE_S):
+                await self._layer.group_send(
+                    PROCESSES, {"type": "confirm", "nonce": "", "origin": self.process}
+                )
+        except Unreachable:
+            return False
+        return True
 
     async def _subscribe_again(self) -> None:
         for key in [key for key, sinks in self._sinks.items() if sinks and key not in self._subscribed]:

@@ -24,6 +24,7 @@ class _Crossing:
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    stranded: bool = False
 
 
 class Link:
@@ -57,6 +58,11 @@ class Link:
     def lose(self, *ways: Way) -> None:
         """What travels these ways from now on never arrives, and nobody is told."""
         self._lost = set(ways)
+
+    def strand(self) -> None:
+        """What travels on the present connections never arrives, and nobody is told; new ones are well."""
+        for crossing in self._crossings:
+            crossing.stranded = True
 
     def delay(self, seconds: float) -> None:
         self._delay_s = seconds
@@ -103,8 +109,8 @@ class Link:
         crossing = _Crossing(writer, back)
         self._crossings.add(crossing)
         crossing.tasks = [
-            asyncio.create_task(self._pass(reader, back, Way.UP)),
-            asyncio.create_task(self._pass(there, writer, Way.DOWN)),
+            asyncio.create_task(self._pass(crossing, reader, back, Way.UP)),
+            asyncio.create_task(self._pass(crossing, there, writer, Way.DOWN)),
         ]
         try:
             await asyncio.wait(crossing.tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -118,12 +124,14 @@ class Link:
             writer.close()
         self._crossings.discard(crossing)
 
-    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, way: Way) -> None:
+    async def _pass(
+        self, crossing: _Crossing, source: asyncio.StreamReader, sink: asyncio.StreamWriter, way: Way
+    ) -> None:
         with suppress(OSError):
             while data := await source.read(_CHUNK):
                 if self._delay_s:
                     await asyncio.sleep(self._delay_s)
-                if way in self._lost:
+                if crossing.stranded or way in self._lost:
                     continue
                 sink.write(data)
                 await sink.drain()

@@ -165,22 +165,6 @@ async def test_alive_says_nothing_of_the_stores() -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-@pytest.mark.django_db(transaction=True)
-async def test_ready_names_the_store_that_is_away(settings: Any, tmp_path: Any) -> None:
-    settings.REDIS_URL = f"unix://{tmp_path}/nothing.sock"
-    red = await AsyncClient().get("/readyz")
-    assert (red.status_code, red.json()) == (
-        503,
-        {"status": "failing", "checks": {"database": "ok", "redis": "failed"}},
-    )
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_ready_is_green_with_both_stores(redis_url: str) -> None:
-    green = await AsyncClient().get("/readyz")
-    assert (green.status_code, green.json()["checks"]) == (200, {"database": "ok", "redis": "ok"})
-
-
 @pytest.mark.parametrize(
     ("address", "headers", "status"),
     [

@@ -1,0 +1,144 @@
+"""What `/readyz` says while the stores are away, and that it says so no longer than they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from redis import Redis as RedisClient
+
+from chatsvc.embedded.ports import free_port
+from tests.chaos.links import Link
+from tests.support.breaking import Redis
+from tests.support.client import DEADLINE_S
+from tests.support.processes import Deployment, Web, ended_after
+from tests.support.world import act, made
+
+pytestmark = pytest.mark.usefixtures("orm")
+
+WELL = {"database": "ok", "redis": "ok", "live": "ok"}
+
+
+@pytest.fixture(scope="module")
+def redis(deployment: Deployment) -> Iterator[Redis]:
+    process = Redis(deployment.var_dir)
+    with ended_after(process):
+        yield process
+
+
+@pytest.fixture(scope="module")
+def pair(deployment: Deployment, redis: Redis) -> Iterator[tuple[Web, Web]]:
+    one = Web(deployment, "ready-one", REDIS_URL=redis.url)
+    with ended_after(one):
+        two = Web(deployment, "ready-two", REDIS_URL=redis.url)
+        with ended_after(two):
+            yield one, two
+
+
+@pytest.fixture
+def redis_client(redis: Redis) -> Iterator[RedisClient]:
+    client = RedisClient.from_url(redis.url, socket_connect_timeout=DEADLINE_S, socket_timeout=DEADLINE_S)
+    yield client
+    client.close()
+
+
+async def ready(web: Web, query: str = "") -> tuple[int, dict[str, Any]]:
+    async with httpx.AsyncClient(timeout=DEADLINE_S) as client:
+        answer = await client.get(f"{web.url}/readyz{query}")
+        alive = await client.get(f"{web.url}/healthz")
+    assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
+    return answer.status_code, answer.json()
+
+
+async def turns(web: Web, wanted: dict[str, str]) -> None:
+    """Waits until the checks are these."""
+    async with asyncio.timeout(30):
+        while (await ready(web))[1]["checks"] != wanted:  # noqa: ASYNC110 - a page that is asked, no event
+            await asyncio.sleep(0.1)
+
+
+async def heard_elsewhere(one: Web, two: Web) -> None:
+    """What an agent of the one process says reaches a customer of the other, with no gap to fetch."""
+    world = await made()
+    kim = await asyncio.to_thread(world.agent, "Kim")
+    async with world.customer(one) as told, world.desk(two, kim) as desk:
+        await desk.expect("ack", id=await act(desk, "conversation.take", told.conversation))
+        await told.client.expect("event", kind="owner")
+        await act(desk, "message.send", told.conversation, text="Can you hear me?")
+        await told.message("Can you hear me?")
+
+
+async def test_a_redis_that_is_away_is_named_and_forgotten_once_it_is_back(
+    pair: tuple[Web, Web], redis: Redis
+) -> None:
+    assert await ready(pair[0]) == (200, {"status": "ok", "checks": WELL, "means": {}})
+    redis.kill()
+    try:
+        await turns(pair[0], {"database": "ok", "redis": "failed", "live": "cut off"})
+        status, said = await ready(pair[0])
+        assert (status, said["status"], set(said["means"])) == (503, "failing", {"redis", "live"})
+        # For balancers that would be left without any server: customers are served without Redis.
+        status, said = await ready(pair[0], "?exclude=redis")
+        assert (status, said["status"]) == (200, "degraded")
+        world = await made()
+        async with world.customer(pair[0]) as line:
+            await line.say("Is anybody there?")
+            await line.answer()
+    finally:
+        redis.start()
+        redis.wait_ready()
+    for web in pair:
+        await turns(web, WELL)
+    await heard_elsewhere(*pair)
+
+
+async def test_a_process_that_hears_nothing_beside_a_redis_that_answers_is_not_ready(
+    pair: tuple[Web, Web], redis_client: RedisClient
+) -> None:
+    redis_client.acl_setuser("default", enabled=True, commands=["-subscribe"])
+    try:
+        redis_client.client_kill_filter(_type="pubsub")
+        await turns(pair[0], {**WELL, "live": "deaf"})
+        for query in ("", "?exclude=redis"):
+            status, said = await ready(pair[0], query)
+            assert (status, said["status"], set(said["means"])) == (503, "failing", {"live"})
+    finally:
+        redis_client.acl_setuser("default", enabled=True, commands=["+subscribe"])
+    for web in pair:
+        await turns(web, WELL)
+    await heard_elsewhere(*pair)
+
+
+async def test_connections_that_redis_kills_are_made_again(
+    pair: tuple[Web, Web], redis_client: RedisClient
+) -> None:
+    for kind in ("pubsub", "normal"):
+        redis_client.client_kill_filter(_type=kind, skipme=True)
+    for web in pair:
+        await turns(web, WELL)
+    await heard_elsewhere(*pair)
+
+
+@pytest.fixture
+async def distant(redis: Redis, redis_client: RedisClient) -> AsyncIterator[Link]:
+    """A network between whoever uses it and Redis."""
+    port = free_port()
+    redis_client.config_set("port", port)
+    async with Link(port) as link:
+        yield link
+
+
+async def test_connections_that_die_without_a_word_are_replaced(
+    deployment: Deployment, pair: tuple[Web, Web], distant: Link
+) -> None:
+    # Not on this thread: the network that it starts behind runs here. The thread lives as long as the loop.
+    far = await asyncio.to_thread(Web, deployment, "ready-far", REDIS_URL=f"redis://127.0.0.1:{distant.port}")
+    with ended_after(far):
+        await turns(far, WELL)
+        distant.strand()
+        await turns(far, {**WELL, "live": "deaf"})
+        await turns(far, WELL)
+        await heard_elsewhere(far, pair[0])
