@@ -32,11 +32,12 @@ return 1
 
 # KEYS: state, text, interest. ARGV: fence, text, ttl, process, now, bytes before the text.
 # Returns {held, owner version, stop, remote customers, remote watchers}; held is -1 taken, 0 out of step, 1 mine.
+# An older fence is an earlier turn's: our beginning has not arrived.
 # The length finds what an append without an answer did: nothing, its work, or its work later than the next one's.
 _APPEND = """
 local fence = redis.call('HGET', KEYS[1], 'fence')
-if not fence then return {0, 0, -1, 0, 0} end
-if fence ~= ARGV[1] then return {-1, 0, -1, 0, 0} end
+if fence and tonumber(fence) > tonumber(ARGV[1]) then return {-1, 0, -1, 0, 0} end
+if fence ~= ARGV[1] then return {0, 0, -1, 0, 0} end
 if redis.call('STRLEN', KEYS[2]) ~= tonumber(ARGV[6]) then return {0, 0, -1, 0, 0} end
 if ARGV[2] ~= '' then redis.call('APPEND', KEYS[2], ARGV[2]) end
 redis.call('EXPIRE', KEYS[1], ARGV[3])

@@ -1,0 +1,54 @@
+"""Whose the live text in Redis is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from apps.stores.ids import new_id
+from apps.stores.redis import connect
+from apps.turns.buffer import StreamBuffer
+
+pytestmark = pytest.mark.usefixtures("redis_url")
+
+
+@pytest.fixture
+async def buffer() -> AsyncIterator[StreamBuffer]:
+    redis = connect()
+    yield StreamBuffer(redis, "process")
+    await redis.aclose()
+
+
+async def test_a_turn_whose_beginning_did_not_arrive_is_not_lost_to_the_turn_before(
+    buffer: StreamBuffer,
+) -> None:
+    conversation = new_id()
+    await buffer.begin(conversation, 1, "first", 1)
+    await buffer.end(conversation, 1)
+    held = await buffer.append(conversation, 2, 0, "Hello", 0.0)
+    assert held is not None
+    assert held.mine
+    assert held.out_of_step
+    assert await buffer.begin(conversation, 2, "second", 1, text="Hello")
+    held = await buffer.append(conversation, 2, 5, " there", 0.0)
+    assert held is not None
+    assert not held.out_of_step
+    buffered = await buffer.read(conversation)
+    assert buffered is not None
+    assert (buffered.turn, buffered.fence, buffered.text) == ("second", 2, "Hello there")
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_a_newer_fence_takes_the_text_also_when_it_has_ended(
+    buffer: StreamBuffer, *, ended: bool
+) -> None:
+    conversation = new_id()
+    await buffer.begin(conversation, 1, "first", 1)
+    await buffer.begin(conversation, 2, "second", 1)
+    if ended:
+        await buffer.end(conversation, 2)
+    held = await buffer.append(conversation, 1, 0, "Hello", 0.0)
+    assert held is not None
+    assert not held.mine
+    assert not await buffer.begin(conversation, 1, "first", 1, text="Hello")
