@@ -32,6 +32,7 @@ from apps.turns.foresight import Foresight
 from apps.turns.job import Limits
 from apps.turns.learned import LearnedResident
 from apps.turns.ledger import Ledger
+from apps.turns.lifeline import Lifeline
 from apps.turns.office import Office
 from apps.turns.preload import Preloader
 from apps.turns.residents import Residents
@@ -94,10 +95,11 @@ class ProcessOwner:
         feed = Feed(switchboard, runtime.presence, runtime.sites)
         foresight = Foresight(learned, runtime.facts, self.spawn)
         supervisor = Supervisor(runtime, feed, residents, foresight, self._limits)
+        self._lifeline = Lifeline(process)
         self.office = Office(
             runtime=runtime,
             supervisor=supervisor,
-            care=Care(runtime, supervisor),
+            care=Care(runtime, supervisor, self._lifeline),
             attendance=Attendance(switchboard, buffer),
             feed=feed,
             residents=residents,
@@ -126,6 +128,7 @@ class ProcessOwner:
             ("attendance", office.attendance.renew),
             ("records", office.runtime.ledger.run),
             ("process lease", office.care.keep_lease),
+            ("lifeline", self._lifeline.run),
             ("sweep", office.care.sweep),
             ("context window", office.runtime.contexts.keep_sized),
             ("resync", office.resync.run),
@@ -156,6 +159,7 @@ class ProcessOwner:
         self._stop.set()
         if self._holder is not None:
             await asyncio.wait([self._holder], timeout=CANCEL_FOR_S)
+        await self._lifeline.close()
         await self._redis.aclose()
 
     def _committed(self, appended: Appended) -> None:

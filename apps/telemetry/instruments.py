@@ -19,6 +19,12 @@ relayed_errands = Counter(
 )
 turns = Counter("chatsvc_turns_total", "Turns by their end", ["end"])
 turns_live = Gauge("chatsvc_turns_live", "Turns running in this process")
+turns_adopted = Counter(
+    "chatsvc_turns_adopted_total", "Turns of processes that are gone, taken up by this one"
+)
+leases_ended = Counter(
+    "chatsvc_leases_ended_total", "Leases that this process ended early because their holder's lock was free"
+)
 ttft_seconds = Histogram(
     "chatsvc_ttft_seconds", "Receipt of the question to the first delta", buckets=_SECONDS
 )

@@ -16,7 +16,9 @@ from apps.conversations import commands as c
 from apps.conversations import selectors
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable
+from apps.telemetry import instruments
 from apps.turns import leases
+from apps.turns.lifeline import Lifeline
 from apps.turns.questions import open_question, unanswered
 from apps.turns.runner import MAX_PARTS
 from apps.turns.runtime import Runtime
@@ -30,9 +32,10 @@ SWEEP_INTERVAL_S = 2.0
 class Care:
     """One a web process; its two services run as long as the process."""
 
-    def __init__(self, runtime: Runtime, supervisor: Supervisor) -> None:
+    def __init__(self, runtime: Runtime, supervisor: Supervisor, lifeline: Lifeline) -> None:
         self._runtime = runtime
         self._supervisor = supervisor
+        self._lifeline = lifeline
         self._missing: dict[str, float] = {}  # since when a live turn of ours has had no runner
         self._renewed_at = 0.0
         self._judges_from = 0.0
@@ -79,7 +82,14 @@ class Care:
             except DatabaseError:
                 logger.exception("the sweep could not read what is live")
             self._runtime.contexts.expire()
-            await asyncio.sleep(SWEEP_INTERVAL_S)
+            await self._next_sweep()
+
+    async def _next_sweep(self) -> None:
+        """After the interval, or at once when a process was found gone."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SWEEP_INTERVAL_S):
+                await self._lifeline.lost.wait()
+        self._lifeline.lost.clear()
 
     async def _adopt(self, live: Sequence[tuple[str, str]]) -> None:
         ours = {conversation for conversation, process in live if process == self._runtime.process}
@@ -134,6 +144,7 @@ class Care:
         begin = partial(self._supervisor.begin, question) if question is not None else None
         with suppress(c.Refusal):
             await self._runtime.log.append(command, begin)
+            instruments.turns_adopted.inc()
 
     async def _dead(self, conversation: str, process: str) -> bool:
         now = time.monotonic()

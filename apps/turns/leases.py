@@ -27,6 +27,11 @@ def release(process: str) -> None:
     ProcessLease.objects.filter(process=process).delete()
 
 
+def others(process: str) -> list[str]:
+    """The other processes that have a lease, run out or not. One query."""
+    return list(ProcessLease.objects.exclude(process=process).values_list("process", flat=True))
+
+
 def alive(process: str) -> bool:
     """Whether the process has renewed its lease lately. One query."""
     return ProcessLease.objects.filter(process=process, seen_at__gte=Now() - LEASE).exists()
