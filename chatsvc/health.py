@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable
 from ipaddress import ip_address
 from typing import Final
@@ -14,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable, connect
+from apps.telemetry import instruments
 from apps.turns.switchboard import Hearing, Switchboard
 
 CHECK_DEADLINE_S: Final = 1.0
@@ -63,6 +65,8 @@ async def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponseForbidden(
             "metrics are served to private addresses only\n", content_type="text/plain"
         )
+    instruments.tasks.set(len(asyncio.all_tasks()))
+    instruments.threads.set(threading.active_count())
     return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
 
 

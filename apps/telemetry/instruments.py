@@ -11,6 +11,9 @@ commit_batch = Histogram(
     "chatsvc_commit_batch_commands", "Commands in a commit", buckets=(1, 2, 4, 8, 16, 64, 256)
 )
 sockets = Gauge("chatsvc_sockets", "Open authenticated clients, whatever carries them", ["kind"])
+audiences = Gauge("chatsvc_audiences", "Conversations and inboxes that clients of this process listen to")
+tasks = Gauge("chatsvc_tasks", "Tasks of the event loop, when this page was asked for")
+threads = Gauge("chatsvc_threads", "Threads, when this page was asked for")
 http_lines = Gauge(
     "chatsvc_http_lines", "Open lines of clients without a WebSocket: stream, poll", ["transport"]
 )
@@ -90,6 +93,9 @@ llm_tls_handshakes = Counter(
     "chatsvc_llm_tls_handshakes_total", "TLS handshakes with model endpoints, full or resumed", ["kind"]
 )
 llm_sockets = Gauge("chatsvc_llm_sockets", "Open WebSockets to model endpoints", ["dialect"])
+llm_lanes_busy = Gauge(
+    "chatsvc_llm_lanes_busy", "Lanes of model sockets with a response that has not ended", ["dialect"]
+)
 llm_socket_ends = Counter(
     "chatsvc_llm_socket_ends_total",
     "WebSockets to model endpoints by why they ended",

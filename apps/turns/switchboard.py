@@ -85,6 +85,7 @@ class Switchboard:
         Without Redis only this process's frames arrive until the subscription heals.
         """
         self._sinks[audience, key].add(sink)
+        instruments.audiences.set(len(self._sinks))
         if (audience, key) not in self._subscribed:
             await self._subscribe((audience, key))
 
@@ -95,6 +96,7 @@ class Switchboard:
         if sinks:
             return
         self._sinks.pop((audience, key), None)
+        instruments.audiences.set(len(self._sinks))
         if self._channel:
             await self._unsubscribe((audience, key))
 

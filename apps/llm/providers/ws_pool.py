@@ -80,6 +80,7 @@ class SocketPool:
         self._proven = False  # an answer came since an idle socket was last replaced
         self._tended_at = 0.0
         self._closed = False
+        self._counted = 0  # busy lanes, as the metric has them
 
     @asynccontextmanager
     async def lease(self, key: str, due: float) -> AsyncIterator[Lease]:
@@ -113,7 +114,7 @@ class SocketPool:
             lease.socket.discard(lease.box, _now())
         self._tidy()
         self._open_ahead()
-        self._changed.set()
+        self._lanes_changed()
 
     async def _leased(self, key: str, due: float) -> Lease:
         full_at = min(_now() + self._deadlines.slot_s, due)
@@ -136,6 +137,7 @@ class SocketPool:
         if found is None:
             return None
         table, lane = found
+        self._count_lanes()
         socket = tables[table]
         continues = bool(key) and lane.key == key
         forgotten = "" if continues else lane.key
@@ -261,7 +263,7 @@ class SocketPool:
         instruments.llm_sockets.labels(self._spec.quirks.name).inc()
         retires_at = _now() + lanes.retires_after(self._life_s, secrets.randbelow(1_000) / 1_000)
         socket = ResponsesSocket(
-            connection, named=self._named, retires_at=retires_at, changed=self._changed.set
+            connection, named=self._named, retires_at=retires_at, changed=self._lanes_changed
         )
         self._sockets.append(socket)
         self._own(self._read(socket), "socket-reader")
@@ -271,10 +273,20 @@ class SocketPool:
             await socket.read()
         finally:
             self._sockets.remove(socket)
+            self._count_lanes()
             instruments.llm_sockets.labels(self._spec.quirks.name).dec()
             instruments.llm_socket_ends.labels(self._spec.quirks.name, socket.end).inc()
             self._learn(socket)
             self._replace_idle()
+
+    def _lanes_changed(self) -> None:
+        self._count_lanes()
+        self._changed.set()
+
+    def _count_lanes(self) -> None:
+        busy = sum(socket.table.in_flight for socket in self._sockets)
+        instruments.llm_lanes_busy.labels(self._spec.quirks.name).inc(busy - self._counted)
+        self._counted = busy
 
     def _learn(self, socket: ResponsesSocket) -> None:
         if socket.knows_no_lanes:
