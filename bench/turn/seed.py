@@ -35,15 +35,16 @@ def main() -> None:
     shop_url, shop_key, model_url, customers, answer_cache = sys.argv[1:]
     # All at once: a product that already runs must not see a site without its model.
     with transaction.atomic():
-        site = _site(shop_url, shop_key, model_url, answer_cache)
+        site = make_site(shop_url, shop_key, model_url, answer_cache)
     people = {
-        "identities": [_token(site, f"c{n}") for n in range(int(customers))],
+        "identities": [known_customer(site, f"c{n}") for n in range(int(customers))],
         "visitors": [issue_visitor_token(site.pk)[0] for _ in range(int(customers))],
     }
     sys.stdout.write(json.dumps(people))
 
 
-def _site(shop_url: str, shop_key: str, model_url: str, answer_cache: str) -> Site:
+def make_site(shop_url: str, shop_key: str, model_url: str, answer_cache: str) -> Site:
+    """A site of a workspace of its own, with everything a turn can ask."""
     workspace = Workspace.objects.create(name="Lantern")
     site = Site.objects.create(
         workspace=workspace,
@@ -60,7 +61,8 @@ def _site(shop_url: str, shop_key: str, model_url: str, answer_cache: str) -> Si
     return site
 
 
-def _token(site: Site, subject: str) -> str:
+def known_customer(site: Site, subject: str) -> str:
+    """The token by which the site vouches for a customer of its shop."""
     claims = {"iss": site.pk, "sub": subject, "name": "Mia Chen", "exp": int(time.time()) + 3_500}
     return jwt.encode(claims, site.identity_secret, algorithm="HS256")
 

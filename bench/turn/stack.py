@@ -125,7 +125,7 @@ def running(profile: str, rtt_ms: float | None, customers: int) -> Iterator[Stac
     with ExitStack() as parts:
         folder = parts.enter_context(private_folder("bench-"))
         redis = parts.enter_context(running_redis(folder))
-        upstream = _upstream(parts, profile, rtt_ms)
+        upstream = model_server(parts, profile, rtt_ms)
         mia = lantern(datetime.now(UTC).date())["mia"]
         people = {f"c{n}": msgspec.structs.replace(mia, id=f"c{n}") for n in range(customers)}
         shop = parts.enter_context(Shop(customers=people))
@@ -173,7 +173,8 @@ def _variables(folder: Path, redis_url: str, ca_file: str) -> dict[str, str]:
     }
 
 
-def _upstream(stack: ExitStack, profile: str, rtt_ms: float | None) -> RemoteUpstream:
+def model_server(stack: ExitStack, profile: str, rtt_ms: float | None) -> RemoteUpstream:
+    """A model server over TLS in a process of its own, ended with the stack."""
     authority = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-ca-"))
     command = [
         sys.executable,

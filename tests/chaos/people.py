@@ -115,6 +115,16 @@ class Customer(Person):
             await self.changed.wait()
 
 
+class Asker(Customer):
+    """Asks the next question as soon as the last one was answered, until cancelled."""
+
+    async def talk(self) -> None:
+        await self.until(lambda: self.ready)
+        while True:
+            self.say(self.holding.conversation, f"{self.name} asks how long the warranty is")
+            await self.until(self.settled)
+
+
 @dataclass(eq=False)
 class Agent(Person):
     """Takes what waits, says one thing, hands it back. Keeps the whole inbox and one conversation."""

@@ -32,12 +32,13 @@ def main() -> None:
     ModelEndpoint.objects.create(site=site, name="fake", base_url=model_url, model="fake-1", api_key="key")
     people = {
         "tokens": [issue_visitor_token(site.pk)[0] for _ in range(int(customers))],
-        "cookies": [_agent(workspace, f"Agent {n}") for n in range(int(agents))],
+        "cookies": [make_agent(workspace, f"Agent {n}") for n in range(int(agents))],
     }
     sys.stdout.write(json.dumps(people))
 
 
-def _agent(workspace: Workspace, name: str) -> str:
+def make_agent(workspace: Workspace, name: str) -> str:
+    """A new agent, logged in: the cookie."""
     user = User.objects.create(username=f"{name}-{new_id()}")
     Agent.objects.create(workspace=workspace, user=user, name=name)
     browser = Client()
