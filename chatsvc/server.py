@@ -219,6 +219,8 @@ class SocketProtocol(PacedByReader, WebSocketProtocol):  # type: ignore[misc]  #
 
     def serverSend(self, content: str | bytes, binary: bool = False) -> None:
         """Sends, or drops a socket whose peer has not read: the client resumes from what it painted."""
+        if self.state not in (self.STATE_CONNECTING, self.STATE_OPEN):
+            return  # its application has yet to hear that the peer is gone
         if self._blocked is not None:
             self._unsent += len(content)
             if self._unsent > UNSENT_LIMIT_BYTES:

@@ -132,6 +132,14 @@ async def test_a_frame_above_the_limit_closes_with_1009(plain_server: StartServe
         assert (await close_of(socket))[0] == 1009
 
 
+async def test_what_is_said_to_a_client_that_is_just_leaving_goes_nowhere(plain_server: StartServer) -> None:
+    async with plain_server() as server:
+        for _ in range(5):
+            async with connect(f"{server.url}/talk") as socket:
+                await socket.recv()
+            await server.said("disconnected 1000")
+
+
 async def test_a_client_that_does_not_read_is_dropped(plain_server: StartServer) -> None:
     async with plain_server() as server:
         async with connect(f"{server.url}/flood", max_queue=1, ping_interval=None) as socket:

@@ -1,7 +1,8 @@
 """`chatsvc.server` round a five-line application, as a process of its own: what the server promises, alone.
 
 `/echo` echoes; `/flood` sends 64 MiB to a client that need not read; `/close` closes with 1012 and a reason;
-`/deaf` takes no frame. Over HTTP, `/pour` is an event stream; anything else answers the size of the body.
+`/deaf` takes no frame; `/talk` says something whenever it can. Over HTTP, `/pour` is an event stream; anything else
+answers the size of the body.
 The owner's drain lasts until the file given by `--hold` is gone, or its grace is over.
 """
 
@@ -54,6 +55,9 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await flood(send)
     if scope["path"] == "/pour":
         await pour(send)
+    if scope["path"] == "/talk":
+        await talk(receive, send)
+        return
     if scope["path"] == "/deaf":
         await asyncio.Event().wait()
     while (event := await receive())["type"] == "websocket.receive":
@@ -67,6 +71,15 @@ async def flood(send: Any) -> None:
     for _ in range(FLOOD_BYTES // len(PIECE)):
         sending.add(asyncio.ensure_future(send({"type": "websocket.send", "text": PIECE})))
         await asyncio.sleep(0)
+
+
+async def talk(receive: Any, send: Any) -> None:
+    """Until it hears that the client is gone."""
+    hearing = asyncio.ensure_future(receive())
+    while not hearing.done():
+        await send({"type": "websocket.send", "text": "x"})
+        await asyncio.sleep(0)
+    say(f"disconnected {(await hearing)['code']}")
 
 
 async def pour(send: Any) -> None:
