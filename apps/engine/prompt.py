@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from apps.engine.digest.lines import Line, rendered
 from apps.engine.types import Assistant, ChatMessage, Facts, Order, Passage, Profile, Speaker
@@ -20,6 +21,8 @@ _UNVERIFIED = (
 )
 
 
+# Every resident conversation holds its site's policy, which may be long: one copy, encoded once, for all of them.
+@lru_cache(maxsize=256)
 def policy_message(assistant: Assistant) -> ChatMessage:
     """The system message of a site: the same bytes until its settings change."""
     policy = _POLICY.format(name=assistant.name, site=assistant.site_name)
