@@ -99,8 +99,12 @@ class Care:
             if conversation in ours and not self._supervisor.runs(conversation)
         }
         self._supervisor.forget_shown(but=ours)
-        for conversation, process in live:
-            await self.adopt_if_dead(conversation, process)
+        living = await in_database(leases.living)
+        # Side by side: a process leaves all its turns at once, and each has a customer who waits.
+        async with asyncio.TaskGroup() as group:
+            for conversation, process in live:
+                if process not in living or process == self._runtime.process:
+                    group.create_task(self.adopt_if_dead(conversation, process))
 
     async def answer_if_left(self, conversation: str) -> None:
         """Opens a turn for a question that was stored and never taken up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from apps.turns.models import ProcessLease
@@ -34,4 +35,13 @@ def others(process: str) -> list[str]:
 
 def alive(process: str) -> bool:
     """Whether the process has renewed its lease lately. One query."""
-    return ProcessLease.objects.filter(process=process, seen_at__gte=Now() - LEASE).exists()
+    return _living().filter(process=process).exists()
+
+
+def living() -> set[str]:
+    """Every process that has. One query."""
+    return set(_living().values_list("process", flat=True))
+
+
+def _living() -> QuerySet[ProcessLease]:
+    return ProcessLease.objects.filter(seen_at__gte=Now() - LEASE)
