@@ -28,7 +28,7 @@ WAVE_S = 30.0
 QUIET_S = 15.0
 # A client over polls is given up after 75 s, a silent one was held as long.
 LAST_REST_S = 100.0
-WARM_UP = 0.25  # of the run: pools, caches and allocators fill
+WARM_UP = 0.5  # of the run: caches with a bound fill, and of twenty minutes the contexts' ten pass
 CUSTOMERS = 200
 VISITORS_A_MINUTE = 150
 _AT_REST = ("turns running", "model server: requests open", "turns live in the database")

@@ -20,8 +20,8 @@ _NOISE = {
     "Redis connections": 12.0,
     "PostgreSQL connections": 6.0,
     "model server: connections": 8.0,
-    "model sockets": 2.0,
-    "model server: sockets": 2.0,
+    "model sockets": 6.0,
+    "model server: sockets": 6.0,
     "outbox rows": 2.0,
     "leases": 0.0,
 }
