@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -45,7 +46,13 @@ def prompt_of(spec: EndpointSpec, request: ModelRequest) -> Prompt:
     if instructions and not spec.quirks.instructions_field:
         items = (Item(ChatMessage("system", instructions)), *items)
         instructions = ""
-    return Prompt(_fields(spec, request, instructions), items)
+    return Prompt(_one_copy(_fields(spec, request, instructions)), items)
+
+
+@lru_cache(maxsize=64)
+def _one_copy(fields: bytes) -> bytes:
+    """Thousands of chains keep them, with a site's whole instructions."""
+    return fields
 
 
 def items_of(messages: Sequence[ChatMessage]) -> tuple[str, tuple[Item, ...]]:
