@@ -19,15 +19,15 @@ from chatsvc.proxy import behind_tls_proxy  # noqa: E402
 
 
 def build_application(owner: ProcessOwner) -> Any:
-    """The application of one process. Sockets, and what asks how the process is, find its office in their scope."""
+    """The application of one process. Sockets find its connections in their scope, health pages its office."""
 
-    async def with_office(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        await sockets({**scope, "office": owner.office}, receive, send)
+    async def with_connections(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await sockets({**scope, "connections": owner.connections}, receive, send)
 
     async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
         lines = owner.http_lines
         pages = lines if lines.takes(scope["path"]) else application
         await pages({**scope, "office": owner.office}, receive, send)
 
-    router = ProtocolTypeRouter({"http": http, "websocket": with_office})
+    router = ProtocolTypeRouter({"http": http, "websocket": with_connections})
     return behind_tls_proxy(router) if settings.BEHIND_TLS_PROXY else router

@@ -11,6 +11,7 @@ from apps.accounts.resident import SiteResident
 from apps.conversations.commands import Appended
 from apps.conversations.log import Log
 from apps.customers.facts import FactSources
+from apps.gateway.connections import Connections
 from apps.gateway.http import HttpLines
 from apps.gateway.relay import Relay
 from apps.gateway.streams import Lines
@@ -54,6 +55,7 @@ class ProcessOwner:
     """One TaskGroup holds every task of the process; a task that fails is logged and takes none with it."""
 
     office: Office
+    connections: Connections
     http_lines: HttpLines
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -107,7 +109,8 @@ class ProcessOwner:
             resync=Resync(switchboard, supervisor),
             drafts=Drafts(runtime),
         )
-        self._lines = Lines(self.office)
+        self.connections = Connections(self.office)
+        self._lines = Lines(self.connections)
         self._relay = Relay(self._lines)
         self.http_lines = HttpLines(self._lines, self._relay)
         self._log.open()
@@ -132,6 +135,7 @@ class ProcessOwner:
             ("sweep", office.care.sweep),
             ("context window", office.runtime.contexts.keep_sized),
             ("resync", office.resync.run),
+            ("passes", self.connections.passes.watch),
         ):
             self.spawn(_kept_up(service, name), name)
 

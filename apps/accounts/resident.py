@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.accounts.models import Site, Team
+from apps.accounts.sites import secret_print
 from apps.stores.resident import Resident
 
 
@@ -25,6 +26,7 @@ class SiteSettings:
     hours: tuple[str, ...]
     timezone: str
     teams: tuple[tuple[str, int], ...]  # (name, id)
+    secret_print: str  # of the secret that signs known customers
 
     def team_id(self, name: str) -> int | None:
         """The team of that name, whatever its case; None where there is none."""
@@ -52,6 +54,7 @@ class SiteResident(Resident[SiteSettings]):
             hours=tuple(site.workspace.hours),
             timezone=site.workspace.timezone,
             teams=tuple(teams),
+            secret_print=secret_print(site.identity_secret),
         )
 
     def current(self, site_id: str) -> SiteSettings | None:

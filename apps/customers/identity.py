@@ -18,7 +18,7 @@ from django.core.signing import BadSignature, SignatureExpired, TimestampSigner
 from django.core.validators import validate_email
 
 from apps.accounts.models import Site
-from apps.accounts.sites import find_site
+from apps.accounts.sites import find_site, secret_print
 from apps.customers.models import Customer
 from apps.stores.ids import new_id
 
@@ -49,6 +49,15 @@ class BadToken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Vouched:
+    """Whose word let the asker in: the site, and for a known customer the secret that signed, as of a version."""
+
+    site_id: str
+    secret_print: str  # "" for a visitor, whom no secret of the site signed
+    settings_version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Identified:
     """The asker, as far as every later step needs to know. `expires_at` is when to present a token again."""
 
@@ -58,6 +67,7 @@ class Identified:
     name: str
     verified: bool
     expires_at: datetime
+    vouched: Vouched
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,4 +252,9 @@ def _identified(site: Site, customer: Customer, expires_at: datetime) -> Identif
         name=customer.name,
         verified=customer.verified,
         expires_at=expires_at,
+        vouched=Vouched(
+            site_id=site.pk,
+            secret_print=secret_print(site.identity_secret) if customer.verified else "",
+            settings_version=site.settings_version,
+        ),
     )

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from contextlib import suppress
 from typing import assert_never
-
-from django.db import DatabaseError
 
 from apps.accounts.agents import AgentIdentity
 from apps.accounts.sessions import agent_for_session, session_key
@@ -21,14 +17,13 @@ from apps.stores.ids import new_id
 from apps.wire import protocol as wire
 from apps.wire.publish import Audience
 
-SESSION_CHECK_S = 30.0
-
 
 class AgentPeer(Peer):
     """Known by its session's cookie. Hears the workspace's inbox, and one conversation while it is watched."""
 
     kind = "agent"
     agent: AgentIdentity
+    session = ""  # the key of the cookie
     watched = ""
     _seen: set[str]  # what the socket listens to: what is watched, and another while that is changing
 
@@ -60,9 +55,10 @@ class AgentPeer(Peer):
             self.hang_up(wire.CloseCode.LOGIN_AGAIN, "no agent is logged in")
             return
         self.agent, self.socket_id = agent, new_id()
+        self.session = session_key(header(self.scope, b"cookie")) or ""
         self._seen = set()
         self.greeted()
-        self._checking = self.office.runtime.spawn(self._check_session(), "session check")
+        self.connections.passes.hold_agent(self)
         await self._renew()
         self.hold()
         await self.office.runtime.switchboard.join(Audience.INBOX, agent.workspace_id, self)
@@ -135,13 +131,9 @@ class AgentPeer(Peer):
         if self.watched == conversation:
             self.tell(panel)
 
-    async def _check_session(self) -> None:
+    async def check_session(self) -> None:
         """Whoever has logged out or was let go since is shown nothing further."""
-        while True:
-            await asyncio.sleep(SESSION_CHECK_S)
-            with suppress(DatabaseError):  # looked at again next time
-                if not await self._still_logged_in():
-                    return
+        await self._still_logged_in()
 
     async def _still_logged_in(self, frame: wire.AgentFrame | None = None) -> bool:
         """Whether the session is still the same agent's; else hangs up. Raises `DatabaseError`."""
@@ -158,10 +150,10 @@ class AgentPeer(Peer):
         await self.office.runtime.presence.renew(self.agent.workspace_id, self.agent.id, self.socket_id)
 
     def left(self) -> None:
+        self.connections.passes.drop_agent(self)
         office, agent = self.office, self.agent
         spawn = office.runtime.spawn
         spawn(office.runtime.switchboard.leave(Audience.INBOX, agent.workspace_id, self), "leave inbox")
         spawn(office.runtime.presence.leave(agent.workspace_id, agent.id, self.socket_id), "leave presence")
-        self._checking.cancel()
         for conversation in self._seen:
             spawn(office.attendance.leave(Audience.WATCHERS, conversation, self), "leave")

@@ -11,7 +11,7 @@ from django.core.validators import validate_email
 
 from apps.conversations import commands as c
 from apps.conversations.selectors import NotFound
-from apps.customers.identity import BadToken, Identified, identify
+from apps.customers.identity import BadToken, Identified, TokenFault, identify
 from apps.gateway.origins import own_origin, site_allows
 from apps.gateway.peer import Peer
 from apps.stores.database import in_database
@@ -63,8 +63,9 @@ class CustomerPeer(Peer):
         self.who, self.locale = who, hello.locale[:16]
         self._drafting = Drafting(self.office.drafts)
         self._shown = set()
-        self.greeted(who.expires_at)
         await self.office.residents.ensure(who.site_id)
+        self.greeted(who.expires_at)
+        self.connections.passes.hold_customer(self)
         conversation = await self.office.conversation_for(who.customer_id, self.locale, hello.conversation)
         resume = None
         if hello.conversation is not None and hello.epoch is not None and hello.seq is not None:
@@ -192,7 +193,14 @@ class CustomerPeer(Peer):
             raise NotFound
         return found
 
+    def revoked(self) -> None:
+        if self.leaving:
+            return
+        self.refuse(wire.ErrorCode.BAD_TOKEN, TokenFault.INVALID.value)
+        self.hang_up(wire.CloseCode.LOGIN_AGAIN, f"token {TokenFault.INVALID.value}")
+
     def left(self) -> None:
+        self.connections.passes.drop_customer(self)
         self._drafting.left()
         for conversation in self._shown:
             leaving = self.office.attendance.leave(Audience.CUSTOMERS, conversation, self)

@@ -45,6 +45,11 @@ class Outbound:
     def __len__(self) -> int:
         return len(self._items)
 
+    @property
+    def closing(self) -> bool:
+        """Whether the last word was said, even if it has not been sent."""
+        return self._closing
+
     def put(self, frame: Encoded | Close) -> bool:
         """Queues a frame; false when there is no room. Never waits. Nothing follows a close."""
         if self._closing:

@@ -16,10 +16,10 @@ from django.db import DatabaseError
 
 from apps.conversations.commands import LogUnavailable, Refusal
 from apps.conversations.selectors import NotFound
+from apps.gateway.connections import Connections
 from apps.gateway.outbound import Close, Outbound
 from apps.gateway.pace import Pace
 from apps.telemetry import instruments
-from apps.turns.office import Office
 from apps.wire import protocol as wire
 from apps.wire.publish import Encoded, Outgoing
 
@@ -38,9 +38,10 @@ class Peer:
     kind = ""
     arrived = 0.0  # monotonic: the frame being carried out
 
-    def __init__(self, scope: dict[str, Any], office: Office) -> None:
+    def __init__(self, scope: dict[str, Any], connections: Connections) -> None:
         self.scope = scope
-        self.office = office
+        self.connections = connections
+        self.office = connections.office
         self._outbound = Outbound()
         self.too_slow: Callable[[], None] = lambda: None  # the transport may wait for one who does not read
         self._held: list[Encoded] | None = []
@@ -107,6 +108,11 @@ class Peer:
         """Closes once everything queued before was sent."""
         self._put(Close(code, reason))
 
+    @property
+    def leaving(self) -> bool:
+        """Whether it was told to go, even if it has not read so."""
+        return self._outbound.closing
+
     def deliver(self, frame: Encoded) -> None:
         """A published frame, from the switchboard. Kept back while the state is still being read."""
         if self._held is not None:
@@ -150,7 +156,12 @@ class Peer:
     # ------------------------------------------------------------ receiving
 
     async def hear(self, text: str, arrived: float) -> None:
-        """Carries out one frame, whose bytes were read at `arrived` (monotonic). Never two at a time."""
+        """Carries out one frame, whose bytes were read at `arrived` (monotonic). Never two at a time.
+
+        Whoever was told to go is heard no more, whether the last word has been read or not.
+        """
+        if self.leaving:
+            return
         self.arrived = arrived
         if wait_s := self._pace.wait_s(time.monotonic()):
             self._slow_down(text, wait_s)

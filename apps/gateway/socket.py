@@ -32,7 +32,7 @@ class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
         self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]
     ) -> None:
         self.scope, self.base_send = scope, send
-        self._peer = self._peer_class(scope, scope["office"])
+        self._peer = self._peer_class(scope, scope["connections"])
         self._peer.too_slow = self._write_anew
         self._writer: asyncio.Task[None] | None = None
         self._binary = False

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from apps.gateway.agent import AgentPeer
+from apps.gateway.connections import Connections
 from apps.gateway.customer import CustomerPeer
 from apps.gateway.events import closed_event, frame_event, opened_event
 from apps.gateway.outbound import Close
 from apps.gateway.peer import Peer
 from apps.stores.ids import CHARACTERS, new_secret
 from apps.telemetry import instruments
-from apps.turns.office import Office
 from apps.wire.protocol import CloseCode
 from apps.wire.publish import Encoded
 
@@ -171,14 +171,15 @@ class Line:
 class Lines:
     """The lines of this process."""
 
-    def __init__(self, office: Office) -> None:
-        self.office = office
-        self._process = office.runtime.process
+    def __init__(self, connections: Connections) -> None:
+        self.office = connections.office
+        self._connections = connections
+        self._process = connections.office.runtime.process
         self._lines: dict[str, Line] = {}
 
     def peer(self, kind: str, scope: dict[str, Any]) -> Peer:
         """Who asks to be let in, and has not said yet who it is."""
-        return PEERS[kind](scope, self.office)
+        return PEERS[kind](scope, self._connections)
 
     def open(self, peer: Peer, transport: str) -> Line | None:
         """None where this process has no room."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 from django.db import DatabaseError
@@ -42,6 +43,7 @@ class Residents:
     ) -> None:
         self._by_counter = (settings, rules, knowledge, learned)
         self._known: Versions = {}
+        self._on_moved: Callable[[], None] = lambda: None
         self._hurry = asyncio.Event()
 
     async def load(self) -> None:
@@ -50,15 +52,27 @@ class Residents:
         for site in self._known.keys() - versions.keys():
             for resident in (one for group in self._by_counter for one in group):
                 resident.forget(site)
+        moved = self._known.keys() != versions.keys()
         for site, counters in versions.items():
             if self._known.get(site) != counters:
                 await self._refresh(site, counters)
+                moved = True
         self._known = {**versions, **self._stale(versions)}
+        if moved:
+            self._on_moved()
 
     async def ensure(self, site: str) -> None:
         """Loads a site that was made since the last poll."""
         if site not in self._known:
             await self.load()
+
+    def on_moved(self, listener: Callable[[], None]) -> None:
+        """Takes the one listener for a site that came, went or was loaded anew. Called on the loop; must not wait."""
+        self._on_moved = listener
+
+    def knows(self, site: str) -> bool:
+        """Whether the site was there at the last poll, loaded or not."""
+        return site in self._known
 
     def hurry(self) -> None:
         """Polls now instead of at the next interval."""

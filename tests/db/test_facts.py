@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ import redis
 
 from apps.accounts.models import Site
 from apps.customers.facts import CustomerFacts, FactSources
-from apps.customers.identity import Identified
+from apps.customers.identity import Identified, Vouched
 from apps.customers.models import Customer, ProfileSource
 from apps.customers.preload import fetch_into_redis
 from apps.customers.shop import ShopError
@@ -57,7 +58,13 @@ async def sources(source: ProfileSource) -> AsyncIterator[FactSources]:
 def asker(site: Site, external_id: str = "mia") -> Identified:
     customer = Customer.objects.create(site=site, external_id=external_id)
     return Identified(
-        site.pk, site.workspace_id, customer.pk, "", verified=customer.verified, expires_at=datetime.now(UTC)
+        site.pk,
+        site.workspace_id,
+        customer.pk,
+        "",
+        verified=customer.verified,
+        expires_at=datetime.now(UTC),
+        vouched=Vouched(site.pk, "", 1),
     )
 
 
@@ -118,14 +125,7 @@ async def test_a_forged_verified_flag_on_a_visitors_row_still_finds_nothing(
     site: Site, sources: FactSources, shop: Shop
 ) -> None:
     visitor = await made(site, "")
-    forged = Identified(
-        visitor.site_id,
-        visitor.workspace_id,
-        visitor.customer_id,
-        "",
-        verified=True,
-        expires_at=visitor.expires_at,
-    )
+    forged = replace(visitor, verified=True)
     assert (await sources.facts(forged, needed=True)).profile is None
     assert asked(shop) == 0
 

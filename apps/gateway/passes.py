@@ -1,0 +1,141 @@
+"""Whether those who are connected may still be: what let them in is looked at twice a second, in every process.
+
+No announcement is needed, so none can be lost: what is revoked anywhere ends here at the next look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Hashable
+from typing import Protocol
+
+from django.db import DatabaseError
+
+from apps.accounts.agents import AgentIdentity
+from apps.accounts.resident import SiteSettings
+from apps.accounts.sessions import Standings, standings
+from apps.customers.identity import Identified, Vouched
+from apps.stores.database import in_database
+from apps.turns.office import Office
+
+logger = logging.getLogger(__name__)
+
+LOOK_INTERVAL_S = 0.5
+
+
+class AgentHolder(Protocol):
+    """An agent's connection."""
+
+    agent: AgentIdentity
+    session: str
+
+    async def check_session(self) -> None:
+        """Takes over what changed of the agent, or hangs up on whom the session names no longer."""
+
+
+class CustomerHolder(Protocol):
+    """A customer's connection."""
+
+    who: Identified
+
+    def revoked(self) -> None:
+        """Hangs up: what let the customer in does so no longer."""
+
+
+class Passes:
+    """The credentials that are in use at this process."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+        self._agents: dict[AgentHolder, Hashable] = {}  # how each stood when it was last looked at
+        self._customers: dict[Vouched, set[CustomerHolder]] = defaultdict(set)
+        self._rosters: dict[str, Hashable] = {}
+        self._hurry = asyncio.Event()
+        office.residents.on_moved(self._hurry.set)
+
+    def hold_agent(self, holder: AgentHolder) -> None:
+        self._agents[holder] = None
+
+    def hold_customer(self, holder: CustomerHolder) -> None:
+        self._customers[holder.who.vouched].add(holder)
+
+    def drop_agent(self, holder: AgentHolder) -> None:
+        self._agents.pop(holder, None)
+
+    def drop_customer(self, holder: CustomerHolder) -> None:
+        holders = self._customers[holder.who.vouched]
+        holders.discard(holder)
+        if not holders:
+            del self._customers[holder.who.vouched]
+
+    async def watch(self) -> None:
+        """Looks for ever. A database that does not answer leaves everybody connected until it does."""
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_INTERVAL_S):
+                    await self._hurry.wait()
+            except TimeoutError:
+                pass
+            self._hurry.clear()
+            self._look_at_customers()
+            try:
+                await self._look_at_agents()
+            except DatabaseError:
+                logger.exception("the sessions of the agents could not be read")
+
+    # ------------------------------------------------------------ customers
+
+    def _look_at_customers(self) -> None:
+        for vouched in [vouched for vouched in self._customers if self._is_void(vouched)]:
+            for holder in tuple(self._customers[vouched]):
+                holder.revoked()
+
+    def _is_void(self, vouched: Vouched) -> bool:
+        site = self._office.runtime.sites.current(vouched.site_id)
+        if site is None:
+            return not self._office.residents.knows(vouched.site_id)
+        return bool(vouched.secret_print) and self._is_rotated(vouched, site)
+
+    def _is_rotated(self, vouched: Vouched, site: SiteSettings) -> bool:
+        # Whoever came just after a rotation knows the newer secret, and this process not yet.
+        loaded = self._office.runtime.sites.loaded_version(vouched.site_id)
+        return loaded >= vouched.settings_version and site.secret_print != vouched.secret_print
+
+    # ------------------------------------------------------------ agents
+
+    async def _look_at_agents(self) -> None:
+        """Two queries; two or three more for each agent of whom something changed."""
+        holders = tuple(self._agents)
+        if not holders:
+            self._rosters.clear()
+            return
+        workspaces = {holder.agent.workspace_id for holder in holders}
+        stand = await in_database(standings, {holder.session for holder in holders}, workspaces)
+        await asyncio.gather(*(self._look_at_agent(holder, stand) for holder in holders))
+        for workspace in workspaces:
+            await self._look_at_roster(workspace, frozenset(stand.rosters.get(workspace, {}).items()))
+
+    async def _look_at_agent(self, holder: AgentHolder, stand: Standings) -> None:
+        found = (
+            stand.sessions.get(holder.session),
+            stand.rosters.get(holder.agent.workspace_id, {}).get(holder.agent.id),
+        )
+        # Nothing is known of one who came since the last look: what let them in may have ended meanwhile.
+        if holder not in self._agents or self._agents[holder] == found:
+            return
+        try:
+            await holder.check_session()
+        except DatabaseError:
+            logger.exception("an agent's session could not be read")  # looked at again next time
+        else:
+            if holder in self._agents:
+                self._agents[holder] = found
+
+    async def _look_at_roster(self, workspace: str, roster: Hashable) -> None:
+        """Names, teams and who works here: the workspace's agents are told of a change."""
+        known = self._rosters.get(workspace)
+        if known not in (None, roster):
+            await self._office.show_presence(workspace)
+        self._rosters[workspace] = roster
