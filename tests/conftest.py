@@ -21,7 +21,7 @@ from contextlib import ExitStack
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from tests.environment import VAR_DIR
+from tests.environment import RUN_DIR, VAR_DIR
 from tests.fakes.fixtures import plain_upstream, shop, upstream
 from tests.services import private_folder, running_redis
 from tests.support.database import Databases, django_on
@@ -42,7 +42,7 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def databases() -> Databases:
-    return Databases(VAR_DIR)
+    return Databases(RUN_DIR)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def deployment(databases: Databases) -> Iterator[Deployment]:
         databases.fresh() as database_url,
         running_redis(folder) as url,
     ):
-        (folder / "static").symlink_to(VAR_DIR / "static")
+        (folder / "static").symlink_to(databases.static)
         yield Deployment(database_url, url, folder)
 
 

@@ -1,6 +1,7 @@
 """A pytest plugin, loaded before Django's settings: tests see these values, never a developer's `.env`.
 
-`DATABASE_URL` and `REDIS_URL` may come from outside; else SQLite, and a Redis started on use.
+`DATABASE_URL` and `REDIS_URL` may come from outside; else SQLite, and a Redis started on use, for each worker of
+pytest-xdist its own.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from chatsvc.embedded.prepare import compile_catalogs
 from chatsvc.environment import BASE_DIR
 
 # Short, because a socket's path has 107 bytes at most.
-VAR_DIR = Path(tempfile.mkdtemp(prefix="chatsvc-test-"))
+_PREFIX = "chatsvc-test-"
+VAR_DIR = Path(tempfile.mkdtemp(prefix=_PREFIX))
 atexit.register(shutil.rmtree, VAR_DIR, ignore_errors=True)
+# The folder of a run: its workers inherit the name of the first process's.
+RUN_DIR = Path(os.environ.setdefault("CHATSVC_TESTS_RUN", str(VAR_DIR)))
 
 os.environ.update(
     SECRET_KEY="only-for-tests-0123456789-0123456789-0123456789",
@@ -37,8 +41,13 @@ os.environ.update(
     MAIL_FROM="support@localhost",
     DURABILITY="normal",
 )
-os.environ.setdefault("DATABASE_URL", f"sqlite:///{VAR_DIR / 'chatsvc.sqlite3'}")
-os.environ.setdefault("REDIS_URL", f"unix://{VAR_DIR / 'redis.sock'}")
+for _name, _own in (
+    ("DATABASE_URL", f"sqlite:///{VAR_DIR / 'chatsvc.sqlite3'}"),
+    ("REDIS_URL", f"unix://{VAR_DIR / 'redis.sock'}"),
+):
+    # What lies in such a folder was not given: a worker inherits it from the process that started it.
+    if not os.environ.get(_name) or _PREFIX in os.environ[_name]:
+        os.environ[_name] = _own
 
 # A fresh checkout has no compiled catalogs, and pages are tested in both languages.
 compile_catalogs(BASE_DIR / "locale")

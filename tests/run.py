@@ -1,6 +1,8 @@
-"""`make test`: every stage from nothing, one after the other, all failures shown, a summary at the end.
+"""`make test`: every stage from nothing, all failures shown, a summary at the end.
 
-`python -m tests.run [STAGE …]` runs a part. Stages that need Redis or PostgreSQL get throw-away ones.
+First the stages of one process each, two at a time, each one's output when it has ended. Then those that keep the
+machine busy by themselves, with workers of pytest-xdist where `workers` says so; a test file stays in one worker.
+`python -m tests.run [STAGE …]` runs a part. Stages that need PostgreSQL get a throw-away one.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from chatsvc.environment import BASE_DIR
 from tests.browser.chromium import ensure_chromium
-from tests.services import postgres_server, redis_server
+from tests.services import postgres_server
 
 BIN = BASE_DIR / ".venv" / "bin"
 _PYTEST_SUMMARY = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s")
@@ -31,8 +34,8 @@ class Stage:
 
     name: str
     commands: tuple[tuple[str, ...], ...]
+    alone: bool = False
     postgres: bool = False
-    redis: bool = False
     before: Callable[[], None] | None = None
 
 
@@ -49,8 +52,9 @@ def python(*words: str) -> tuple[str, ...]:
     return (sys.executable, "-m", *words)
 
 
-def pytest(folder: str) -> tuple[str, ...]:
-    return python("pytest", folder, "-q", "--tb=short", "--show-capture=log", "--durations=5")
+def pytest(folder: str, *, workers: int = 0) -> tuple[str, ...]:
+    spread = ("-n", str(workers), "--dist", "loadfile") if workers else ()
+    return python("pytest", folder, *spread, "-q", "--tb=short", "--show-capture=log", "--durations=5")
 
 
 STAGES = (
@@ -67,12 +71,13 @@ STAGES = (
             ("npm", "test", "--silent"),
         ),
     ),
+    Stage("db-postgres", (pytest("tests/db"),), postgres=True),
+    Stage("db", (pytest("tests/db"),)),
     Stage("pure", (pytest("tests/pure"),)),
-    Stage("db", (pytest("tests/db"),), redis=True),
-    Stage("db-postgres", (pytest("tests/db"),), postgres=True, redis=True),
-    Stage("socket", (pytest("tests/socket"),), postgres=True),
-    Stage("browser", (pytest("tests/browser"),), before=ensure_chromium),
+    Stage("socket", (pytest("tests/socket", workers=3),), alone=True, postgres=True),
+    Stage("browser", (pytest("tests/browser", workers=2),), alone=True, before=ensure_chromium),
 )
+SIDE_BY_SIDE = 2
 
 
 def main(names: list[str]) -> int:
@@ -83,7 +88,7 @@ def main(names: list[str]) -> int:
         )
         return 2
     chosen = [stage for stage in STAGES if not names or stage.name in names]
-    outcomes = {stage.name: run_stage(stage) for stage in chosen}
+    outcomes = dict(_run_all(chosen))
     say(summary(outcomes))
     total = [
         sum(getattr(outcome, kind) for outcome in outcomes.values())
@@ -93,9 +98,27 @@ def main(names: list[str]) -> int:
     return 1 if total[1] else 0
 
 
-def run_stage(stage: Stage) -> Outcome:
-    """Runs all commands of a stage, also after one has failed."""
-    say(f"\n──── {stage.name}")
+def _run_all(stages: list[Stage]) -> Iterator[tuple[str, Outcome]]:
+    """Each stage's name and outcome."""
+    small = [stage for stage in stages if not stage.alone]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for stage, (outcome, output) in zip(small, pool.map(_run_aside, small), strict=True):
+            _show(output)
+            yield stage.name, outcome
+    for stage in stages:
+        if stage.alone:
+            yield stage.name, run_stage(stage, _show)
+
+
+def _run_aside(stage: Stage) -> tuple[Outcome, str]:
+    output: list[str] = []
+    outcome = run_stage(stage, output.append)
+    return outcome, "".join(output)
+
+
+def run_stage(stage: Stage, show: Callable[[str], None]) -> Outcome:
+    """Runs all commands of a stage, also after one has failed. `show` is given its output as it comes."""
+    show(f"\n──── {stage.name}\n")
     outcome = Outcome()
     begun_s = time.monotonic()
     try:
@@ -104,9 +127,9 @@ def run_stage(stage: Stage) -> Outcome:
             if stage.before:
                 stage.before()
             for command in stage.commands:
-                _run(command, environment, outcome)
+                _run(command, environment, outcome, show)
     except (RuntimeError, OSError) as error:
-        say(str(error))
+        show(f"{error}\n")
         outcome.failed += 1
         outcome.problems.append(str(error).splitlines()[0])
     outcome.seconds = time.monotonic() - begun_s
@@ -126,20 +149,20 @@ def _environment(stage: Stage, services: ExitStack) -> dict[str, str]:
     ours = ("DATABASE_URL", "REDIS_URL", "CHATSVC_VAR", "CHATSVC_DEMO", "CHATSVC_BIND", "SECRET_KEY")
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment["SECRET_KEY"] = "only-for-checks-0123456789-0123456789-0123456789"
-    if stage.redis:
-        environment["REDIS_URL"] = services.enter_context(redis_server())
     if stage.postgres:
         environment["DATABASE_URL"] = services.enter_context(postgres_server())
     return environment
 
 
-def _run(command: tuple[str, ...], environment: Mapping[str, str], outcome: Outcome) -> None:
+def _run(
+    command: tuple[str, ...], environment: Mapping[str, str], outcome: Outcome, show: Callable[[str], None]
+) -> None:
     if shutil.which(command[0]) is None:
         raise RuntimeError(f"{command[0]} is missing: install Node.js 20.19 or later, with npm.")
     process = subprocess.Popen(
         command, cwd=BASE_DIR, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    output = "".join(_echoed(process))
+    output = "".join(_shown(process, show))
     returncode = process.wait()
     counted = _count(output, outcome)
     named = " ".join(word.rpartition("/")[2] for word in command if word not in ("-m", "--silent", "--quiet"))
@@ -150,11 +173,10 @@ def _run(command: tuple[str, ...], environment: Mapping[str, str], outcome: Outc
         outcome.passed += 1
 
 
-def _echoed(process: subprocess.Popen[str]) -> Iterator[str]:
+def _shown(process: subprocess.Popen[str], show: Callable[[str], None]) -> Iterator[str]:
     assert process.stdout
     for line in process.stdout:
-        sys.stdout.write(line)
-        sys.stdout.flush()
+        show(line)
         yield line
 
 
@@ -174,7 +196,11 @@ def _count(output: str, outcome: Outcome) -> bool:
 
 
 def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    _show(f"{text}\n")
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(text)
     sys.stdout.flush()
 
 

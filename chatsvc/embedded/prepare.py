@@ -8,6 +8,7 @@ from __future__ import annotations
 import compileall
 import hashlib
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +37,11 @@ def compile_catalogs(folder: Path) -> None:
     for source in folder.glob("*/LC_MESSAGES/*.po"):
         compiled = source.with_suffix(".mo")
         if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
-            polib.pofile(str(source)).save_as_mofile(str(compiled))
+            # Whole or not at all: another process may be reading it, or making it too.
+            with tempfile.TemporaryDirectory(dir=compiled.parent) as beside:
+                made = Path(beside) / compiled.name
+                polib.pofile(str(source)).save_as_mofile(str(made))
+                made.replace(compiled)
 
 
 def collect_static(target: Path) -> None:

@@ -22,6 +22,7 @@ from tests.browser.chromium import NoChromium, find_chromium
 from tests.browser.pages import FLAGS, WAIT_MS, OpenPage
 from tests.browser.story import Story, storybook
 from tests.services import private_folder
+from tests.support.database import Databases
 from tests.support.demo import Demo
 from tests.support.processes import Web, ended_after
 
@@ -29,8 +30,9 @@ PICTURES = BASE_DIR / "var" / "browser"
 
 
 @pytest.fixture(scope="session")
-def demo() -> Iterator[Demo]:
+def demo(databases: Databases) -> Iterator[Demo]:
     with private_folder("chatsvc-demo-") as folder:
+        (folder / "static").symlink_to(databases.static)
         running = Demo(folder)
         with ended_after(running):
             yield running

@@ -15,9 +15,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from apps.wire.protocol import FRAME_LIMIT_BYTES
-from chatsvc.embedded.ports import free_port
 from chatsvc.server import BODY_LIMIT_BYTES, WAITING_FRAMES
 from tests.support.plain_server import FLOOD_BYTES, POUR_BYTES
+from tests.support.processes import own_port
 
 DEADLINE_S = 20.0
 
@@ -59,7 +59,7 @@ StartServer = Callable[..., AbstractAsyncContextManager[PlainServer]]
 def plain_server(tmp_path: Path) -> StartServer:
     @asynccontextmanager
     async def start(*, drain_s: float = 10.0) -> AsyncIterator[PlainServer]:
-        port, hold = free_port(), tmp_path / "hold"
+        port, hold = own_port(), tmp_path / "hold"
         hold.touch()
         command = [sys.executable, "-m", "tests.support.plain_server", f"--port={port}", f"--hold={hold}"]
         process = await asyncio.create_subprocess_exec(

@@ -100,12 +100,20 @@ def test_the_stages_of_a_run_end_within_five_seconds() -> None:
     assert up.DRAIN_S < up.WORKING_STOP_S
 
 
-@pytest.fixture
-def run() -> Iterator[Demo]:
+@pytest.fixture(scope="module")
+def _demo() -> Iterator[Demo]:
     with private_folder("chatsvc-run-") as folder:
         demo = Demo(folder)
         with ended_after(demo):
             yield demo
+
+
+@pytest.fixture
+def run(_demo: Demo) -> Demo:
+    """Running, also when the test before has ended it."""
+    if not _demo.running:
+        _demo.start_again()
+    return _demo
 
 
 def processes_of(folder: Path) -> list[int]:
@@ -160,8 +168,7 @@ def test_a_run_refuses_a_second_one_revives_a_dead_child_and_ends_whole(run: Dem
     assert processes_of(run.var_dir) == []
 
     logins = run.logins
-    run.start()
-    run.wait_until(lambda: run.output().count("chatsvc is ready") == 2)
+    run.start_again()
     assert run.logins == logins
 
 

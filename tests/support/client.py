@@ -104,10 +104,15 @@ async def connected(
     origin: str | None = None,
     cookie: str | None = None,
 ) -> AsyncIterator[Client]:
-    """An open socket; nothing has been sent yet. Closes at the end if the server has not."""
+    """An open socket; nothing has been sent yet. Closes at the end if the server has not.
+
+    It takes in whatever comes: one that stopped reading would not see the answer to its close either.
+    """
     subprotocols = [Subprotocol(subprotocol)] if subprotocol else None
     headers = {name: value for name, value in (("Origin", origin), ("Cookie", cookie)) if value}
-    async with connect(url, subprotocols=subprotocols, additional_headers=headers, max_size=None) as socket:
+    async with connect(
+        url, subprotocols=subprotocols, additional_headers=headers, max_size=None, max_queue=None
+    ) as socket:
         yield Client(socket)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -22,16 +23,24 @@ _numbers = count(1)
 
 
 class Databases:
-    """Makes databases where `server` or `DATABASE_URL` says: SQLite files in `folder`, or databases of a PostgreSQL."""
+    """Makes databases where `server` or `DATABASE_URL` says: SQLite files in `folder`, or databases of a PostgreSQL.
+
+    Processes may share the folder. The first makes the template there, and collects static files, for all of them.
+    """
 
     def __init__(self, folder: Path, server: str = "") -> None:
         self._folder = folder
+        self.static = folder / "static"
         self._server = server or os.environ["DATABASE_URL"]
         self.is_postgres = self._server.startswith("postgres")
-        self._template = self._url(f"template_{os.getpid()}")
-        if self.is_postgres:
-            self._execute(f"CREATE DATABASE {_name(self._template)}")
-        prepare(DATABASE_URL=self._template, CHATSVC_VAR=str(folder))
+        self._template = self._url(f"template_{folder.name.replace('-', '_')}")
+        with (folder / "template").open("a+") as made:
+            fcntl.flock(made, fcntl.LOCK_EX)
+            if os.fstat(made.fileno()).st_size == 0:
+                if self.is_postgres:
+                    self._execute(f"CREATE DATABASE {_name(self._template)}")
+                prepare(DATABASE_URL=self._template, CHATSVC_VAR=str(folder))
+                made.write(self._template)
 
     @contextmanager
     def fresh(self) -> Iterator[str]:

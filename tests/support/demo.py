@@ -6,8 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from chatsvc.embedded.ports import free_port
-from tests.support.processes import Deployment, RunningProcess, Web
+from tests.support.processes import Deployment, RunningProcess, Web, own_port
 
 
 class Demo(RunningProcess):
@@ -15,10 +14,10 @@ class Demo(RunningProcess):
 
     def __init__(self, folder: Path) -> None:
         self.var_dir = folder
-        self.port = free_port()
+        self.port = own_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ws = f"ws://127.0.0.1:{self.port}"
-        self._second_port = free_port()
+        self._second_port = own_port()
         self._deployment_variables = {
             "CHATSVC_DEMO": "1",
             "CHATSVC_BIND": f"127.0.0.1:{self.port}",
@@ -28,11 +27,18 @@ class Demo(RunningProcess):
         # Empty means embedded.
         embedded = {"CHATSVC_VAR": str(folder), "DATABASE_URL": "", "REDIS_URL": ""}
         command = [sys.executable, "-m", "chatsvc.embedded.up"]
+        self._starts = 1
         super().__init__(command, {**self._deployment_variables, **embedded}, folder.with_suffix(".output"))
         self.wait_ready()
 
+    def start_again(self) -> None:
+        """After its end, on the same data."""
+        self._starts += 1
+        self.start()
+        self.wait_ready()
+
     def wait_ready(self) -> None:
-        self.wait_until(lambda: "chatsvc is ready" in self.output())
+        self.wait_until(lambda: self.output().count("chatsvc is ready") == self._starts)
 
     @property
     def logins(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,12 +14,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chatsvc.embedded.ports import free_port
 from chatsvc.embedded.processes import tied_to
 from chatsvc.environment import BASE_DIR
+from tests.fakes.transport.listener import hold_port
 
 START_DEADLINE_S = 180.0
 END_DEADLINE_S = 60.0
+_held: list[socket.socket] = []
+
+
+def own_port() -> int:
+    """A free port for a process to listen on, nobody else's until this process ends."""
+    _held.append(hold_port())
+    return int(_held[-1].getsockname()[1])
 
 
 class RunningProcess:
@@ -120,7 +128,7 @@ class Web(RunningProcess):
         **variables: str,
     ) -> None:
         self._ready = ready
-        self.port = port or free_port()
+        self.port = port or own_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ws = f"ws://127.0.0.1:{self.port}"
         self.origin = self.url

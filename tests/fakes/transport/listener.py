@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections import deque
 from dataclasses import dataclass
@@ -67,6 +68,17 @@ class Observer(Protocol):
         """The fake itself has a bug; a test that used it must not pass."""
 
 
+def hold_port(port: int = 0) -> socket.socket:
+    """A socket that keeps a port of 127.0.0.1, by default a free one, until it is closed.
+
+    The kernel gives the port to nobody by itself, and whoever names it may listen there, and again after a pause.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", port))
+    return holder
+
+
 class Certificates(Protocol):
     """Where TLS contexts come from: `tls.Authority`. Not imported, since a shop without TLS needs none."""
 
@@ -88,6 +100,7 @@ class Listener:
         self._observer = observer
         self._context = certificates.context() if certificates else None
         self._stranger = certificates.stranger() if certificates else None
+        self._holder: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self._tasks: dict[asyncio.Task[None], Link] = {}
         self._connections: dict[Link, Http1Connection | Http2Connection] = {}
@@ -96,8 +109,10 @@ class Listener:
     async def open(self, group: asyncio.TaskGroup) -> None:
         """Listens; again on the same port after `refuse`."""
         self._group = group
+        if self._holder is None:
+            self._holder = hold_port(self.port)
+            self.port = self._holder.getsockname()[1]
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, backlog=1024)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     def refuse(self) -> None:
         """Closes the port; connections there are live on."""
@@ -125,8 +140,10 @@ class Listener:
                 continue
 
     def stop(self) -> None:
-        """Refuses and drops everything."""
+        """Refuses and drops everything, and lets go of the port."""
         self.refuse()
+        if self._holder is not None:
+            self._holder.close()
         for task in self._tasks:
             task.cancel()
 
