@@ -53,7 +53,7 @@ def python(*words: str) -> tuple[str, ...]:
 
 
 def pytest(folder: str, *, workers: int = 0) -> tuple[str, ...]:
-    spread = ("-n", str(workers), "--dist", "loadfile") if workers else ()
+    spread = ("-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder") if workers else ()
     return python("pytest", folder, *spread, "-q", "--tb=short", "--show-capture=log", "--durations=5")
 
 

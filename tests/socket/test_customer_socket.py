@@ -17,6 +17,7 @@ from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
 from tests.support.client import connected
+from tests.support.model_line import answers, body_of
 from tests.support.processes import Web
 from tests.support.world import made
 
@@ -98,7 +99,7 @@ async def test_a_second_question_before_the_first_word_supersedes_the_turn(
         answer = await line.answer()
         await asyncio.to_thread(plain_upstream.wait, "requests_open", 0, exactly=True)
     assert answer["text"] == "Both, then."
-    asked = json.loads(plain_upstream.requests()[-1].body)["messages"]
+    asked = body_of(answers(plain_upstream)[-1])["messages"]
     assert [m["content"] for m in asked if m["role"] == "user"] == ["A lamp?", "And a tent?"]
 
 
@@ -140,11 +141,7 @@ async def test_coming_back_mid_stream_shows_the_text_so_far_and_the_rest_once(
 async def test_two_tabs_see_the_same_events(web_pair: tuple[Web, Web], plain_upstream: Upstream) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text("Here you are, twice.")))
-    token = world.visitor()
-    async with (
-        world.customer(web_pair[0], token=token) as one,
-        world.customer(web_pair[1], token=token) as two,
-    ):
+    async with world.tabs(*web_pair) as (one, two):
         assert one.conversation == two.conversation
         await one.say("Hello there")
         await two.say("And hello from the other tab")

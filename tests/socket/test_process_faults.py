@@ -67,11 +67,7 @@ async def test_a_process_ended_at_its_grace_leaves_its_turn_to_another(
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=10), Plan(script=Text("And the rest.")))
-    token = world.visitor()
-    async with (
-        world.customer(web_pair[1], token=token) as other,
-        world.customer(web_pair[0], token=token) as line,
-    ):
+    async with world.tabs(*web_pair) as (line, other):
         await line.say("Hello?")
         await line.client.expect("delta")
         assert await asyncio.to_thread(web_pair[0].stop) == 0
@@ -89,11 +85,7 @@ async def test_a_process_that_slept_finds_its_turn_in_other_hands_and_says_nothi
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=20), Plan(script=Text("While you slept.")))
-    token = world.visitor()
-    async with (
-        world.customer(web_pair[0], token=token) as line,
-        world.customer(web_pair[1], token=token) as other,
-    ):
+    async with world.tabs(*web_pair) as (line, other):
         await line.say("Hello?")
         started = await line.client.expect("turn.started")
         await line.client.expect("delta")
@@ -121,11 +113,7 @@ async def test_a_database_locked_in_mid_stream_delays_acknowledgements_and_loses
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=200), Plan(script=Text("And to that.")))
-    token = world.visitor()
-    async with (
-        world.customer(web_pair[0], token=token) as line,
-        world.customer(web_pair[1], token=token) as other,
-    ):
+    async with world.tabs(*web_pair) as (line, other):
         await line.say("First?")
         started = await line.client.expect("turn.started")
         await line.client.expect("delta")
@@ -155,10 +143,8 @@ async def test_take_hand_back_and_questions_at_once_leave_one_order_for_all(
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text("An answer of a few words."), tokens_per_s=100))
     kim = await asyncio.to_thread(world.agent, "Kim")
-    token = world.visitor()
     async with (
-        world.customer(web_pair[0], token=token) as one,
-        world.customer(web_pair[1], token=token) as two,
+        world.tabs(*web_pair) as (one, two),
         world.desk(web_pair[1], kim) as desk,
     ):
         conversation = one.conversation

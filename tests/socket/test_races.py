@@ -27,11 +27,7 @@ async def test_stop_against_the_last_token_keeps_what_was_said_to_be_kept(
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text(WORDS), tokens_per_s=200))
-    token = world.visitor()
-    async with (
-        world.customer(web_pair[0], token=token) as line,
-        world.customer(web_pair[1], token=token) as other,
-    ):
+    async with world.tabs(*web_pair) as (line, other):
         for round_ in range(ROUNDS):
             await line.say(f"Question {round_}?")
             started = await line.client.expect("turn.started")
@@ -94,11 +90,7 @@ async def test_many_tabs_that_send_at_once_see_one_order(
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text("Yes.")))
-    token = world.visitor()
-    async with (
-        world.customer(web_pair[0], token=token) as one,
-        world.customer(web_pair[1], token=token) as two,
-    ):
+    async with world.tabs(*web_pair) as (one, two):
         assert one.conversation == two.conversation
 
         async def speak(tab: Open) -> None:

@@ -48,8 +48,7 @@ async def test_a_redis_that_dies_and_comes_back_empty_costs_nobody_a_word(
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=100))
-    token = world.visitor()
-    async with world.customer(pair[0], token=token) as asker, world.customer(pair[1], token=token) as other:
+    async with world.tabs(*pair) as (asker, other):
         await asker.say("Tell me everything")
         started = await asker.client.expect("turn.started")
         await asker.client.expect("delta")

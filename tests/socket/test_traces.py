@@ -99,11 +99,9 @@ async def test_a_paint_reported_to_another_process_reaches_the_record(
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(SLOW)
-    token = world.visitor()
     kim = await asyncio.to_thread(world.agent, "Kim")
     async with (
-        world.customer(web_pair[0], token=token) as line,
-        world.customer(web_pair[1], token=token) as other,
+        world.tabs(*web_pair) as (line, other),
         world.desk(web_pair[0], kim) as desk,
     ):
         await watching(desk, line.conversation)

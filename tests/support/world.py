@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +137,13 @@ class World:
         ) as client:
             await client.send({"type": "hello", "token": token, "identity": identity, "locale": "en"} | hello)
             yield Open(client, await client.expect("welcome"))
+
+    @asynccontextmanager
+    async def tabs(self, *webs: Web) -> AsyncIterator[list[Open]]:
+        """One visitor's tabs, one on each of these processes."""
+        token = self.visitor()
+        async with AsyncExitStack() as stack:
+            yield [await stack.enter_async_context(self.customer(web, token=token)) for web in webs]
 
     @asynccontextmanager
     async def desk(self, web: Web, cookie: str) -> AsyncIterator[Client]:

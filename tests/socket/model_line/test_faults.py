@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
-from pytest_django import Settings
 
-from apps.accounts.models import Site, Workspace
+from apps.accounts.models import Site
 from apps.engine.ports import ModelUnavailable
 from apps.llm.line import Line
 from apps.llm.models import ModelEndpoint
@@ -21,7 +19,7 @@ from tests.fakes.transport.listener import ConnectionFault
 from tests.fakes.upstream.faults import DEBATABLE, FAILING, ODD, Action, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
-from tests.support.model_line import BUILTIN, SAID, ask, endpoint, opened, reloaded, trust
+from tests.support.model_line import BUILTIN, SAID, ask, opened, reloaded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,22 +31,10 @@ BROKEN = ("broken", "connect", "tls")  # by how far the handshake had come
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        server.always(Plan(script=Text(SAID)))
-        yield server
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
-
-
-@pytest.fixture
-def one(site: Site, upstream: Upstream, settings: Settings, tmp_path: Path) -> ModelEndpoint:
-    """The site's only endpoint, which answers one question at a time."""
-    trust(settings, tmp_path, upstream)
-    return endpoint(site, upstream, "first", 1, max_concurrent=1)
+def one(one: ModelEndpoint) -> ModelEndpoint:
+    """Answers one question at a time."""
+    ModelEndpoint.objects.update(max_concurrent=1)
+    return one
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import REGISTRY
 from pytest_django import Settings
 
-from apps.accounts.models import Site, Workspace
+from apps.accounts.models import Site
 from apps.engine.ports import ModelUnavailable
 from apps.llm.line import Line
 from apps.llm.models import DailySpend
@@ -44,11 +44,6 @@ def servers(settings: Settings, tmp_path: Path) -> Iterator[dict[str, Upstream]]
 
 
 @pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
-
-
-@pytest.fixture
 def three(site: Site, servers: dict[str, Upstream]) -> None:
     for name, server in servers.items():
         endpoint(site, server, name, 10)
@@ -74,9 +69,6 @@ async def answered(line: Line, site: Site, turns: int) -> Counter[str]:
 async def all_closed(*servers: Upstream) -> None:
     for server in servers:
         await server.until("requests_open", 0, exactly=True)
-
-
-# ------------------------------------------------------------------ the score
 
 
 async def test_the_fast_one_answers_most_questions_and_another_when_it_has_become_slow(
@@ -113,9 +105,6 @@ async def test_an_answer_that_broke_off_is_begun_anew_by_another_endpoint(
     assert caught.value.said
     assert (again.text, again.done.endpoint) == (SAID, "b")
     assert other.done.endpoint == "a"
-
-
-# ------------------------------------------------------------------ hedging
 
 
 async def test_when_the_first_is_late_the_second_is_heard_and_the_first_is_stopped(
@@ -181,9 +170,6 @@ async def test_stopping_a_turn_stops_both_of_its_requests(
             await turn
         await all_closed(*servers.values())
         assert (await ask(line, site)).text == SAID
-
-
-# ------------------------------------------------------------------ the budget
 
 
 async def test_without_budget_a_failure_is_answered_by_the_builtin_and_nobody_else_is_asked(

@@ -7,129 +7,44 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from prometheus_client import REGISTRY
-from pytest_django import Settings
 
-from apps.accounts.models import Site, Workspace
-from apps.engine.events import HandoffCall, ModelEvent
+from apps.accounts.models import Site
 from apps.engine.ports import ModelUnavailable
-from apps.engine.types import ChatMessage
 from apps.llm.line import Line
 from apps.llm.models import DailySpend, ModelEndpoint
-from apps.llm.probe import probe
-from apps.llm.records import spec_of
 from apps.stores.database import in_database
 from tests.fakes.transport.listener import Leave
-from tests.fakes.upstream.faults import FAILING, ODD, Action, Fault, Place, Plan, fault, refusal
+from tests.fakes.upstream.faults import FAILING, Action, Fault, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.profile import INSTANT, Profile, Upgrade
-from tests.fakes.upstream.script import Filler, Text, ToolCall
+from tests.fakes.upstream.profile import Upgrade
+from tests.fakes.upstream.script import Text
+from tests.socket.model_line.apis import PATIENT, SOCKETS, of, profile_of
 from tests.support.model_line import (
     BUILTIN,
-    LABELS,
     QUICK,
     SAID,
-    SAYS_FIRST,
     Heard,
     Talk,
     answers,
     ask,
     asking,
     body_of,
-    endpoint,
     opened,
     reloaded,
-    trust,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# The two variants of the socket.
-WAYS = ("sequential", "lanes")
-PATIENT = dataclasses.replace(QUICK, first_data_s=20.0, between_data_s=20.0)
 EXPIRED = "websocket_connection_limit_reached"
 
 
-def configured(way: str) -> dict[str, Any]:
-    """Fields of an endpoint."""
-    return {"provider": "responses_socket", "dialect": "openai" if way == "lanes" else "xai"}
-
-
-def profile_of(way: str, **fields: Any) -> Profile:
-    return INSTANT.but(ws_lanes=way == "lanes", **fields)
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        server.always(Plan(script=Text(SAID)))
-        yield server
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
-
-
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=SOCKETS)
+def api(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def one(way: str, site: Site, upstream: Upstream, settings: Settings, tmp_path: Path) -> ModelEndpoint:
-    """The site's endpoint `first`, at `upstream`."""
-    trust(settings, tmp_path, upstream)
-    upstream.set_profile(profile_of(way))
-    return endpoint(site, upstream, "first", 1, **configured(way))
-
-
-@pytest.fixture
-async def line(site: Site, one: ModelEndpoint, upstream: Upstream) -> AsyncIterator[Line]:
-    """Closed at the end, after which nothing of it may be left: no connection, no socket, no lane, no task."""
-    before = asyncio.all_tasks()
-    async with opened(site) as it:
-        yield it
-    counts = await upstream.until("connections_open", 0, exactly=True)
-    assert (counts.sockets_open, counts.requests_open) == (0, 0)
-    assert asyncio.all_tasks() <= before | {asyncio.current_task()}
-
-
-async def test_an_answer_arrives_whole_and_names_its_endpoint_and_usage(line: Line, site: Site) -> None:
-    heard = await ask(line, site)
-    assert heard.text == SAID
-    assert (heard.done.finish, heard.done.endpoint) == ("stop", "first")
-    assert heard.done.usage is not None
-    assert heard.done.usage.completion_tokens > 5
-
-
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
-@pytest.mark.parametrize("name", sorted(ODD))
-async def test_an_odd_but_good_answer_is_read_to_its_end(
-    name: str, line: Line, site: Site, upstream: Upstream
-) -> None:
-    plan = ODD[name]
-    upstream.next(plan if plan.script else msgspec.structs.replace(plan, script=Text(SAID)))
-    heard = await ask(line, site)
-    assert heard.done.endpoint == "first"
-    spoken = {"line_separator_in_text": "one\u2028two\u2029three\u0085four", "tool_call": ""}
-    assert heard.text == spoken.get(name, "42." if name.startswith("reasoning") else SAID)
-
-
-async def test_a_handoff_call_in_pieces_becomes_an_action_with_a_known_team(
-    line: Line, site: Site, upstream: Upstream
-) -> None:
-    wish = '{"reason": "Wants 退货 \\"now\\"", "team": "returns"}'
-    upstream.next(Plan(script=ToolCall(arguments=wish, pieces=17, text="One moment.")))
-    heard = await ask(line, site)
-    assert (heard.text, heard.done.finish) == ("One moment.", "tool_calls")
-    assert heard.events[-2] == HandoffCall('Wants 退货 "now"', "Returns")
 
 
 async def test_the_line_is_open_before_the_first_question_and_stays(
@@ -144,7 +59,7 @@ async def test_the_line_is_open_before_the_first_question_and_stays(
     assert [seen.connection for seen in answers(upstream)] == [1, 1]
 
 
-async def test_the_request_is_the_apis_own(line: Line, site: Site, upstream: Upstream, way: str) -> None:
+async def test_the_request_is_the_apis_own(line: Line, site: Site, upstream: Upstream, api: str) -> None:
     await ask(line, site, cache_key="c-7")
     seen = answers(upstream)[-1]
     made = body_of(seen)
@@ -153,18 +68,11 @@ async def test_the_request_is_the_apis_own(line: Line, site: Site, upstream: Ups
     assert seen.headers["authorization"] == "Bearer k"
     assert made["type"] == "response.create"
     assert "stream" not in made
-    assert made.get("stream_id") == ("lane-1" if way == "lanes" else None)
-    assert made.get("prompt_cache_key") == ("c-7" if way == "lanes" else None)
-
-
-async def test_the_connection_test_of_the_admin_speaks_it_too(one: ModelEndpoint, upstream: Upstream) -> None:
-    outcome = await probe(await in_database(spec_of, one))
-    assert (outcome.failure, outcome.first_ms is not None) == ("", True)
-    await upstream.until("connections_open", 0, exactly=True)
+    assert made.get("stream_id") == ("lane-1" if api == "lanes" else None)
+    assert made.get("prompt_cache_key") == ("c-7" if api == "lanes" else None)
 
 
 MORE: dict[str, tuple[Plan, str]] = {
-    "failed": (fault(Action.FAILED, Place.DATA), "server"),
     "error_for_nobody": (
         Plan(faults=(Fault(action=Action.ERROR, place=Place.DATA, laneless=True),)),
         "server",
@@ -173,38 +81,6 @@ MORE: dict[str, tuple[Plan, str]] = {
     "garbage": (fault(Action.GARBAGE, Place.DATA), "broken"),
     "restarting": (fault(Action.GOAWAY, Place.HEADERS), "broken"),
 }
-
-
-@pytest.fixture
-def second(site: Site, one: ModelEndpoint) -> Iterator[Upstream]:
-    """Another endpoint, over plain HTTP."""
-    with Upstream(tls=False) as server:
-        server.always(Plan(script=Text("From the second.")))
-        endpoint(site, server, "second", 2)
-        yield server
-
-
-# A socket knows one silence before the first word and one behind it; the sequential one is worth a sample.
-BEFORE = FAILING.keys() - SAYS_FIRST - {"stall_before_first_data"}
-BEHIND = SAYS_FIRST - {"stall_mid_stream"}
-SAMPLE = {"error_first", "rate_limited", "reset_before_first_data", "reset_mid_stream", "error_mid_stream"}
-CASES = [
-    *(("lanes", name) for name in sorted(BEFORE | BEHIND)),
-    *(("sequential", name) for name in sorted(SAMPLE)),
-]
-
-
-@pytest.mark.parametrize(("way", "name"), [case for case in CASES if case[1] in BEFORE], indirect=["way"])
-async def test_a_fault_before_the_first_word_is_noted_and_another_endpoint_answers(
-    name: str, site: Site, one: ModelEndpoint, upstream: Upstream, second: Upstream
-) -> None:
-    async with opened(site) as line:
-        upstream.always(FAILING[name])
-        heard = await ask(line, site)
-    assert (heard.text, heard.done.endpoint) == ("From the second.", "second")
-    assert (await reloaded(one)).last_error_kind == LABELS[name]
-    await upstream.until("connections_open", 0, exactly=True)
-    assert upstream.counts().requests_open == 0
 
 
 @pytest.mark.parametrize("name", sorted(MORE))
@@ -220,22 +96,6 @@ async def test_a_fault_of_sockets_alone_is_no_other(
     await upstream.until("connections_open", 0, exactly=True)
 
 
-@pytest.mark.parametrize(("way", "name"), [case for case in CASES if case[1] in BEHIND], indirect=["way"])
-async def test_a_fault_after_the_first_word_ends_the_answer_and_nobody_goes_on(
-    name: str, line: Line, site: Site, upstream: Upstream
-) -> None:
-    # At a pace, so that the words before the fault arrive before it.
-    upstream.next(msgspec.structs.replace(FAILING[name], script=Text(SAID), tokens_per_s=50.0))
-    heard = Heard()
-    with pytest.raises(ModelUnavailable) as caught:
-        await line.stream(site.pk, asking(), heard)
-    assert (caught.value.reason, caught.value.said) == (LABELS[name], True)
-    assert heard.text
-    assert SAID.startswith(heard.text)
-    upstream.release()
-    assert (await ask(line, site)).text == SAID
-
-
 BREAKS = ("reset_before_headers", "close_before_headers", "reset_before_first_data", "end_without_anything")
 
 
@@ -246,56 +106,6 @@ async def test_a_connection_that_breaks_before_the_first_word_is_mended_in_the_s
     upstream.next(FAILING[name])
     assert (await ask(line, site)).text == SAID
     assert (await reloaded(one)).last_error_kind == ""
-
-
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
-async def test_a_response_that_is_only_accepted_has_not_begun(
-    line: Line, site: Site, one: ModelEndpoint, upstream: Upstream
-) -> None:
-    upstream.next(Plan(faults=(Fault(action=Action.STALL, after_tokens=0),)))
-    assert (await ask(line, site)).text == BUILTIN
-    assert (await reloaded(one)).last_error_kind == "stalled_first_data"
-
-
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
-async def test_the_whole_turn_has_a_deadline_that_progress_does_not_move(
-    site: Site, one: ModelEndpoint, upstream: Upstream
-) -> None:
-    upstream.next(Plan(script=Filler(10_000), tokens_per_s=50.0))
-    async with opened(site, dataclasses.replace(QUICK, turn_s=1.5, first_data_s=20.0)) as line:
-        with pytest.raises(ModelUnavailable) as caught:
-            await ask(line, site)
-    assert caught.value.reason == "stalled_turn"
-
-
-async def test_an_endpoint_that_refuses_connections_is_found_again(
-    site: Site, one: ModelEndpoint, upstream: Upstream
-) -> None:
-    upstream.refuse()
-    async with opened(site) as line:
-        assert (await ask(line, site)).text == BUILTIN
-        assert (await reloaded(one)).last_error_kind == "connect"
-        upstream.accept()
-        assert (await ask(line, site)).text == SAID
-
-
-async def test_an_untrusted_certificate_is_a_tls_failure(
-    site: Site, one: ModelEndpoint, settings: Settings, tmp_path: Path
-) -> None:
-    with Upstream() as stranger:
-        trust(settings, tmp_path / "..", stranger)
-        async with opened(site) as line:
-            assert (await ask(line, site)).text == BUILTIN
-    assert (await reloaded(one)).last_error_kind == "tls"
-
-
-async def test_a_wrong_key_asks_for_an_administrator(
-    site: Site, one: ModelEndpoint, upstream: Upstream, way: str
-) -> None:
-    upstream.set_profile(profile_of(way, api_keys=("right",)))
-    async with opened(site) as line:
-        assert (await ask(line, site)).text == BUILTIN
-    assert (await reloaded(one)).needs_admin
 
 
 async def test_from_the_second_turn_on_only_what_is_new_is_sent(
@@ -319,66 +129,8 @@ async def test_from_the_second_turn_on_only_what_is_new_is_sent(
     assert cached == sorted(set(cached))
 
 
-async def test_a_change_of_policy_or_of_what_was_said_sends_everything(
-    line: Line, site: Site, upstream: Upstream
-) -> None:
-    talk = Talk(line, site, "c-1")
-    await talk.ask("one")
-    talk.policy = "Be brief."
-    await talk.ask("two")
-    await talk.ask("three")
-    talk.said[0] = ChatMessage("user", "One, edited")
-    await talk.ask("four")
-    assert [request.input_items for request in answers(upstream)] == [2, 4, 1, 8]
-
-
-async def test_continuing_can_be_switched_off(site: Site, one: ModelEndpoint, upstream: Upstream) -> None:
-    await in_database(ModelEndpoint.objects.update, continue_chains=False)
-    async with opened(site) as line:
-        talk = Talk(line, site, "c-1")
-        await talk.ask("one")
-        await talk.ask("two")
-    assert [request.input_items for request in answers(upstream)] == [2, 4]
-
-
-async def test_an_answer_that_called_for_a_human_is_not_continued(
-    line: Line, site: Site, upstream: Upstream
-) -> None:
-    upstream.next(Plan(script=ToolCall(text="One moment.")))
-    talk = Talk(line, site, "c-1")
-    await talk.ask("human")
-    await talk.ask("two")
-    assert [request.previous_response_id for request in answers(upstream)] == ["", ""]
-
-
-@pytest.mark.parametrize(("status", "code"), [(400, "previous_response_not_found"), (404, "not_found")])
-async def test_a_lost_chain_is_sent_again_in_full_once_and_is_no_failure(
-    status: int, code: str, line: Line, site: Site, one: ModelEndpoint, upstream: Upstream
-) -> None:
-    talk = Talk(line, site, "c-1")
-    await talk.ask("one")
-    for question in ("two", "three", "four", "five"):  # more than send an endpoint to rest
-        upstream.next(refusal(status, code))
-        assert (await talk.ask(question)).text == SAID
-    assert (await reloaded(one)).last_error_kind == ""
-    seen = answers(upstream)
-    assert [request.ended for request in seen[1:3]] == ["status", "finished"]
-    assert [request.input_items for request in seen] == [2, 1, 4, 1, 6, 1, 8, 1, 10]
-
-
-async def test_a_request_that_is_refused_in_full_is_not_repeated(
-    line: Line, site: Site, one: ModelEndpoint, upstream: Upstream
-) -> None:
-    talk = Talk(line, site, "c-1")
-    await talk.ask("one")
-    upstream.next(*[refusal(400, "previous_response_not_found")] * 2)
-    assert (await talk.ask("two")).text == BUILTIN
-    assert (await reloaded(one)).last_error_kind == "refused"
-    assert [bool(request.previous_response_id) for request in answers(upstream)] == [False, True, False]
-
-
 async def test_conversations_side_by_side_never_mix(
-    line: Line, site: Site, upstream: Upstream, way: str
+    line: Line, site: Site, upstream: Upstream, api: str
 ) -> None:
     names = [f"talk{number}" for number in range(8)]
     for name in names:
@@ -398,12 +150,12 @@ async def test_conversations_side_by_side_never_mix(
         assert [each.text for each in heard] == [f"{name} answer {turn} " * 6 for name in names]
     counts = upstream.counts()
     assert counts.creates_queued == 0
-    if way == "lanes":
+    if api == "lanes":
         assert counts.sockets_opened == 1
         assert [request.input_items for request in answers(upstream)] == [2] * 8 + [1] * 16
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_a_seventeenth_answer_gets_a_socket_of_its_own_instead_of_waiting(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -416,7 +168,7 @@ async def test_a_seventeenth_answer_gets_a_socket_of_its_own_instead_of_waiting(
         await asyncio.gather(*turns)
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_names_are_leased_and_never_run_out(line: Line, site: Site, upstream: Upstream) -> None:
     for number in range(40):
         assert (await ask(line, site, cache_key=str(number))).text == SAID
@@ -427,7 +179,7 @@ async def test_names_are_leased_and_never_run_out(line: Line, site: Site, upstre
     assert counts.creates_refused == 0
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_one_conversations_failure_leaves_the_others_talking(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -444,7 +196,7 @@ async def test_one_conversations_failure_leaves_the_others_talking(
         assert upstream.counts().sockets_opened == 1
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_when_a_socket_breaks_only_those_who_had_begun_to_hear_lose_their_answer(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -461,7 +213,7 @@ async def test_when_a_socket_breaks_only_those_who_had_begun_to_hear_lose_their_
         assert (await waiting).text == SAID
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_a_server_that_knows_no_lanes_is_learned_in_the_same_turn(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -473,17 +225,6 @@ async def test_a_server_that_knows_no_lanes_is_learned_in_the_same_turn(
     assert (await reloaded(one)).last_error_kind == ""
     assert [request.input_items for request in answers(upstream)] == [2, 1]
     assert upstream.counts().creates_refused == 1
-
-
-async def test_a_full_endpoint_is_passed_over(site: Site, one: ModelEndpoint, upstream: Upstream) -> None:
-    await in_database(ModelEndpoint.objects.update, max_concurrent=1)
-    upstream.next(fault(Action.STALL, Place.DATA))
-    async with opened(site, PATIENT) as line:
-        waiting = asyncio.create_task(ask(line, site))
-        await upstream.until("stalled", 1)
-        assert (await ask(line, site)).text == BUILTIN
-        upstream.release()
-        assert (await waiting).done.endpoint == "first"
 
 
 async def test_the_sixty_first_minute_of_an_idle_socket_harms_nobody(
@@ -537,7 +278,7 @@ async def test_the_limit_may_also_be_told_as_the_answer_to_a_question(
     assert (await reloaded(one)).last_error_kind == ""
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_a_socket_is_renewed_in_time_and_its_last_answer_is_heard_out(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -592,9 +333,9 @@ async def test_a_socket_that_ends_while_idle_costs_no_answer(
 
 @pytest.mark.parametrize("status", [403, 404, 426, 429])
 async def test_a_refused_upgrade_leaves_http_for_a_while(
-    status: int, site: Site, one: ModelEndpoint, upstream: Upstream, way: str
+    status: int, site: Site, one: ModelEndpoint, upstream: Upstream, api: str
 ) -> None:
-    upstream.set_profile(profile_of(way, ws_refusal=status))
+    upstream.set_profile(profile_of(api, ws_refusal=status))
     async with opened(site) as line:
         for _ in range(3):
             assert (await ask(line, site)).text == SAID
@@ -606,9 +347,9 @@ async def test_a_refused_upgrade_leaves_http_for_a_while(
 
 @pytest.mark.parametrize("upgrade", [Upgrade.MANGLE, Upgrade.DIE])
 async def test_where_sockets_do_not_work_http_answers_in_the_same_turn(
-    upgrade: Upgrade, site: Site, one: ModelEndpoint, upstream: Upstream, way: str
+    upgrade: Upgrade, site: Site, one: ModelEndpoint, upstream: Upstream, api: str
 ) -> None:
-    upstream.set_profile(profile_of(way, ws_upgrade=upgrade))
+    upstream.set_profile(profile_of(api, ws_upgrade=upgrade))
     async with opened(site) as line:
         for _ in range(3):
             assert (await ask(line, site)).text == SAID
@@ -619,16 +360,16 @@ async def test_where_sockets_do_not_work_http_answers_in_the_same_turn(
 
 
 async def test_an_upgrade_nobody_answers_is_a_connection_that_did_not_come_about(
-    site: Site, one: ModelEndpoint, upstream: Upstream, way: str
+    site: Site, one: ModelEndpoint, upstream: Upstream, api: str
 ) -> None:
-    upstream.set_profile(profile_of(way, ws_upgrade=Upgrade.STALL))
+    upstream.set_profile(profile_of(api, ws_upgrade=Upgrade.STALL))
     async with opened(site, dataclasses.replace(QUICK, connect_s=0.3)) as line:
         assert (await ask(line, site)).text == BUILTIN
     assert (await reloaded(one)).last_error_kind == "stalled_connect"
     await upstream.until("connections_open", 0, exactly=True)
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_a_socket_that_works_goes_on_while_no_second_one_is_to_be_had(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -645,7 +386,7 @@ async def test_a_socket_that_works_goes_on_while_no_second_one_is_to_be_had(
         assert answers(upstream)[-1].method == "WS"
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_cancelling_discards_the_lanes_events_and_nobody_elses(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -674,54 +415,6 @@ async def test_cancelling_discards_the_lanes_events_and_nobody_elses(
     assert spent.completion_tokens > 0
 
 
-@pytest.mark.parametrize("way", ["sequential"], indirect=True)
-async def test_cancelling_closes_a_lone_connection_which_stops_the_model(
-    line: Line, site: Site, upstream: Upstream
-) -> None:
-    upstream.next(Plan(script=Filler(10_000), tokens_per_s=50.0))
-    heard = Heard()
-    turn = asyncio.create_task(line.stream(site.pk, asking(), heard))
-    await heard.begun()
-    turn.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await turn
-    said = heard.text
-    await upstream.until("aborts", 1)
-    assert (await ask(line, site)).text == SAID
-    assert heard.text == said
-
-
-async def test_cancelled_turns_give_their_places_back(
-    site: Site, one: ModelEndpoint, upstream: Upstream
-) -> None:
-    await in_database(ModelEndpoint.objects.update, max_concurrent=2)
-    async with opened(site, PATIENT) as line:
-        for places in (Place.HEADERS, Place.DATA, Place.STREAM) * 2:
-            upstream.next(*[fault(Action.STALL, places)] * 2)
-            turns = [asyncio.create_task(ask(line, site)) for _ in range(2)]
-            await upstream.until("stalled", 2)
-            for turn in turns:
-                turn.cancel()
-            await asyncio.gather(*turns, return_exceptions=True)
-            upstream.release()
-            await upstream.until("requests_open", 0, exactly=True)
-        heard = await asyncio.gather(*(ask(line, site) for _ in range(2)))
-    assert {each.done.endpoint for each in heard} == {"first"}
-
-
-async def test_what_the_receiver_raises_ends_the_turn_and_comes_through(
-    line: Line, site: Site, upstream: Upstream
-) -> None:
-    upstream.next(Plan(script=Filler(40), tokens_per_s=200.0))
-
-    async def receiver(_: ModelEvent) -> None:
-        raise LookupError("superseded")
-
-    with pytest.raises(LookupError):
-        await line.stream(site.pk, asking(), receiver)
-    assert (await ask(line, site)).text == SAID
-
-
 async def test_closing_the_line_ends_also_what_still_runs(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -739,7 +432,7 @@ def prepared(outcome: str) -> float:
     return REGISTRY.get_sample_value("chatsvc_llm_prepared_total", {"outcome": outcome}) or 0.0
 
 
-@pytest.mark.parametrize("way", ["lanes"], indirect=True)
+@of("lanes")
 async def test_a_prompt_read_ahead_is_continued_by_its_question(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
@@ -764,7 +457,7 @@ async def test_a_prompt_read_ahead_is_continued_by_its_question(
     assert (prepared("used") - used, prepared("wasted") - wasted) == (1, 1)
 
 
-@pytest.mark.parametrize("way", ["sequential"], indirect=True)
+@of("sequential")
 async def test_reading_ahead_works_without_lanes_too(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:

@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
-from pytest_django import Settings
 
-from apps.accounts.models import Site, Workspace
+from apps.accounts.models import Site
 from apps.llm.models import ModelEndpoint
 from apps.llm.pool import standing_here
 from tests.fakes.upstream.faults import Action, Place, Plan, fault
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
-from tests.support.model_line import SAID, ask, endpoint, opened, trust
+from tests.support.model_line import SAID, ask, opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TOGETHER = 8
 STALL = Plan(script=Text(SAID), faults=fault(Action.STALL, Place.DATA).faults)
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        server.always(Plan(script=Text(SAID)))
-        yield server
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site.objects.create(workspace=Workspace.objects.create(name="Lantern"), name="Lantern")
-
-
-@pytest.fixture
-def one(site: Site, upstream: Upstream, settings: Settings, tmp_path: Path) -> ModelEndpoint:
-    trust(settings, tmp_path, upstream)
-    return endpoint(site, upstream, "first", 1)
 
 
 def metric(name: str, **labels: str) -> float:
