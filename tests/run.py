@@ -54,7 +54,8 @@ def python(*words: str) -> tuple[str, ...]:
 
 def pytest(folder: str, *, workers: int = 0) -> tuple[str, ...]:
     spread = ("-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder") if workers else ()
-    return python("pytest", folder, *spread, "-q", "--tb=short", "--show-capture=log", "--durations=5")
+    quiet = ("-q", "--tb=short", "--show-capture=log", "--durations=5", "-p", "no:cacheprovider")
+    return python("pytest", folder, *spread, *quiet)
 
 
 STAGES = (

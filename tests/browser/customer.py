@@ -65,7 +65,8 @@ class SocketCustomer:
 def visiting(demo: Demo, token: str = "") -> Iterator[SocketCustomer]:
     """A new visitor, or the one whose token is given."""
     url = f"{demo.ws}/ws/customer"
-    with connect(url, subprotocols=[Subprotocol(JSON_SUBPROTOCOL)], origin=Origin(demo.url)) as socket:
+    subprotocols = [Subprotocol(JSON_SUBPROTOCOL)]
+    with connect(url, subprotocols=subprotocols, origin=Origin(demo.url), max_queue=None) as socket:
         yield SocketCustomer(socket, token or _new_visitor(demo))
 
 
