@@ -10,11 +10,10 @@ import httpx
 import pytest
 from redis import Redis as RedisClient
 
-from chatsvc.embedded.ports import free_port
 from tests.chaos.links import Link
 from tests.support.breaking import Redis
 from tests.support.client import DEADLINE_S
-from tests.support.processes import Deployment, Web, ended_after
+from tests.support.processes import Deployment, Web, ended_after, own_port
 from tests.support.world import act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
@@ -125,7 +124,7 @@ async def test_connections_that_redis_kills_are_made_again(
 @pytest.fixture
 async def distant(redis: Redis, redis_client: RedisClient) -> AsyncIterator[Link]:
     """A network between whoever uses it and Redis."""
-    port = free_port()
+    port = own_port()
     redis_client.config_set("port", port)
     async with Link(port) as link:
         yield link
