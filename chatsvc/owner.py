@@ -41,6 +41,7 @@ from apps.turns.resync import Resync
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor
 from apps.turns.switchboard import Switchboard
+from apps.turns.warmups import Warmups
 from apps.wire.protocol import CloseCode
 
 logger = logging.getLogger(__name__)
@@ -91,12 +92,15 @@ class ProcessOwner:
             ledger=Ledger(switchboard),
         )
         learned = LearnedResident()
+        warmups = Warmups(runtime)
         residents = Residents(
-            (runtime.sites, runtime.line), (runtime.rules,), (runtime.knowledge,), (learned,)
+            (runtime.sites, runtime.line, warmups), (runtime.rules,), (runtime.knowledge,), (learned,)
         )
         feed = Feed(switchboard, runtime.presence, runtime.sites)
         foresight = Foresight(learned, runtime.facts, self.spawn)
-        supervisor = Supervisor(runtime, feed, residents, foresight, self._limits)
+        supervisor = Supervisor(
+            runtime, feed, residents, foresight=foresight, warmups=warmups, limits=self._limits
+        )
         self._lifeline = Lifeline(process)
         self.office = Office(
             runtime=runtime,
@@ -107,7 +111,7 @@ class ProcessOwner:
             residents=residents,
             preloader=Preloader(self.spawn),
             resync=Resync(switchboard, supervisor),
-            drafts=Drafts(runtime),
+            drafts=Drafts(runtime, warmups),
         )
         self.connections = Connections(self.office)
         self._lines = Lines(self.connections)
@@ -117,6 +121,7 @@ class ProcessOwner:
         await asyncio.gather(self.office.care.renew(), runtime.facts.open(), residents.load())
         # After the residents, so that their endpoints are warm before the port listens.
         await runtime.line.open()
+        warmups.open()
         self._spawn_services()
         self.spawn(self._relay.listen(), "relay")
 

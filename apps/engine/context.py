@@ -153,6 +153,16 @@ class Context:
         last = messages[-1:] if messages and messages[-1].role == "user" else []
         return (*self.stable_head(), *messages[: len(messages) - len(last)], *tail, *last)
 
+    def known(self, policy: ChatMessage, facts: ChatMessage | None) -> tuple[ChatMessage, ...]:
+        """What the next prompt will begin with, as far as that is known before its question. Changes nothing.
+
+        `facts` are those of now, None when they are not known; in a generation that has begun its own count.
+        """
+        head = self.head if self.head and self.head[0] == policy else (policy, *((facts,) if facts else ()))
+        if len(head) == 1:
+            return head
+        return (*head, *self.stable_head()[len(self.head) :], *(said.message for said in self.said))
+
     def stable_head(self) -> tuple[ChatMessage, ...]:
         """What stands before the messages: policy and facts as this generation began, and the digest."""
         if self.earlier and self._digest is None:

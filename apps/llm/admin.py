@@ -39,7 +39,7 @@ class ModelEndpointForm(WriteOnlyForm):
         fields = (
             "site", "name", "enabled", "priority", "provider", "dialect", "base_url", "api_key", "model", "region",
             "http2", "max_concurrent", "max_output_tokens", "price_in", "price_out", "extra_body", "continue_chains",
-            "keep_responses",
+            "keep_responses", "prepare_prompts",
         )  # fmt: skip
         labels = {
             "base_url": _("Address"), "max_output_tokens": _("Tokens of an answer"), "extra_body": _("More fields"),
@@ -78,7 +78,14 @@ class ModelEndpointAdmin(ScopedAdmin):
         (
             _("Advanced"),
             {
-                "fields": ("region", "http2", "extra_body", "continue_chains", "keep_responses"),
+                "fields": (
+                    "region",
+                    "http2",
+                    "extra_body",
+                    "continue_chains",
+                    "keep_responses",
+                    "prepare_prompts",
+                ),
                 "classes": ("collapse",),
             },
         ),

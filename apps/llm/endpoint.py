@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from apps.engine.events import OnModelEvent
-from apps.engine.types import ModelRequest
+from apps.engine.types import ModelRequest, Usage
 from apps.llm import waits
 from apps.llm.breaker import Breaker
 from apps.llm.deadlines import Deadlines
@@ -30,6 +30,8 @@ FIRST_PAUSE_S = 20.0
 SHORTEST_PAUSE_S = 4.0
 LONGEST_PAUSE_S = 60.0
 PAUSE_AFTER_FAILURE_S = 10.0
+# Prompts that are read ahead of their questions at the same time.
+MOST_AHEAD = 2
 
 _PROVIDERS: dict[Api, Callable[[EndpointSpec, HttpLine, Deadlines], Provider]] = {
     Api.CHAT_COMPLETIONS: ChatCompletions,
@@ -64,6 +66,7 @@ class Endpoint:
         self._provider = _PROVIDERS[spec.api](spec, self._http, deadlines)
         self._pause_s = FIRST_PAUSE_S
         self._wanted = 0
+        self._ahead = 0
 
     def allows(self) -> bool:
         """Whether the breaker lets a request through now."""
@@ -92,9 +95,21 @@ class Endpoint:
         if self._wanted <= 1:
             self._look_again_in(self._pause_s)  # the one there should be was alive just now
 
-    async def prepare(self, request: ModelRequest) -> None:
-        """Has the model read what is known before the question, where its API can. Never raises `LlmError`."""
-        await self._provider.prepare(request)
+    async def prepare(self, request: ModelRequest) -> Usage | None:
+        """Has the model read what is known before the question, where its API can and may; what it has cost.
+
+        Gives way to answers: nothing where half of what may run at a time runs. Never raises `LlmError`.
+        """
+        if self._ahead >= MOST_AHEAD or 2 * self.in_flight >= self.spec.max_concurrent:
+            return None
+        self._ahead += 1
+        try:
+            return await self._provider.prepare(request)
+        except asyncio.CancelledError:
+            self.warm_due = 0.0  # its connection was closed
+            raise
+        finally:
+            self._ahead -= 1
 
     async def warm(self) -> LlmError | None:
         """Makes sure of a connection. Gives the failure, if any."""
@@ -138,7 +153,8 @@ class Endpoint:
         streams = STREAMS if self.spec.http2 else 1
         wanted = self._demand.connections(_now(), self.spec.max_concurrent, streams)
         self._want(wanted)
-        self._http.wanted = wanted if self.spec.http2 else max(1, wanted - self.in_flight)
+        ahead = self.spec.prepare_prompts and self.spec.quirks.reads_ahead
+        self._http.wanted = wanted if self.spec.http2 else max(1, wanted - self.in_flight) + ahead
 
     def _want(self, connections: int) -> None:
         gauge = instruments.llm_connections_wanted.labels(self.spec.quirks.name)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 
 import httpx
+import msgspec
 
 from apps.llm import transport
 from apps.llm.deadlines import Deadlines
 from apps.llm.errors import AuthRefused
 from apps.llm.spec import EndpointSpec
 from apps.telemetry import instruments
+
+# Weights come from a disk: a minute is not much.
+LOAD_S = 120.0
+RESIDE_AGAIN_S = 3_600.0
 
 
 class HttpLine:
@@ -25,6 +30,7 @@ class HttpLine:
         self._opening = asyncio.Lock()
         self._clients: list[httpx.AsyncClient] = []
         self._turn = 0
+        self._resides_until = 0.0
 
     async def client(self) -> httpx.AsyncClient:
         """A client of this endpoint: the only one, or of HTTP/2 each in turn, because a client has one connection."""
@@ -45,6 +51,28 @@ class HttpLine:
         for failure in looks:
             if failure is not None:
                 raise failure
+
+    async def reside(self) -> None:
+        """Has the server load the model and keep it loaded, where it has a call for that; once an hour.
+
+        Raises `LlmError`. What the server says to it does not matter.
+        """
+        path, fields = self._spec.quirks.residence
+        now = asyncio.get_running_loop().time()
+        if not path or now < self._resides_until:
+            return
+        self._resides_until = now + RESIDE_AGAIN_S
+        client = await self.client()
+        root = self._spec.url("").removesuffix("/").removesuffix("/v1")
+        wanted = {**msgspec.json.decode(fields, type=dict[str, object]), "model": self._spec.model}
+        due = now + LOAD_S
+        response = await transport.send(
+            client, client.build_request("POST", f"{root}/{path}", json=wanted), due
+        )
+        try:
+            await transport.read_out(response, due)
+        finally:
+            await transport.close(response, self._deadlines.close_s)
 
     async def close(self) -> None:
         """Closes all connections, also of answers that still run."""

@@ -140,16 +140,38 @@ class Line:
             logger.warning("site %s: the builtin answers, no endpoint could: %s", site_id, reason)
         await self._answer_builtin(request, on_event, reason)
 
-    async def prepare(self, site_id: str, request: ModelRequest) -> None:
+    def prepares(self, site_id: str) -> bool:
+        """Whether some endpoint of the site may read ahead of questions, and the site's money is not used up."""
+        roster = self._rosters.get(site_id)
+        wanted = roster is not None and any(spec.prepare_prompts for spec in roster.specs)
+        return wanted and self._capped_on.get(site_id) != spend.today()
+
+    async def prepare(self, site_id: str, request: ModelRequest) -> Usage | None:
         """Has the endpoint that would answer read what is known before the question, where that is switched on.
 
-        Waits for nothing, fails silently, and gives way to answers.
+        Gives way to answers and fails silently. What was read is booked as spent and returned; None when nothing was.
+        Cancelling it stops the model where the server allows.
         """
         endpoints = await self._endpoints(site_id)
         ready = [one.candidate for one in endpoints.values() if one.endpoint.ready]
-        if ready:
-            likely = self._choice(site_id).likely(ready, request.cache_key, request.endpoint, _now())[0]
-            await endpoints[likely.name].endpoint.prepare(request)
+        if not (ready and self.prepares(site_id)):
+            return None
+        likely = self._choice(site_id).likely(ready, request.cache_key, request.endpoint, _now())[0]
+        return await self._prepare(site_id, endpoints[likely.name], request)
+
+    async def prepare_all(self, site_id: str, request: ModelRequest) -> list[Usage]:
+        """The same at every endpoint of the site, one after the other: for what all its prompts begin with."""
+        endpoints = await self._endpoints(site_id)
+        ready = [one for one in endpoints.values() if one.endpoint.ready and self.prepares(site_id)]
+        told = [await self._prepare(site_id, one, request) for one in ready]
+        return [usage for usage in told if usage is not None]
+
+    async def _prepare(self, site_id: str, known: _Known, request: ModelRequest) -> Usage | None:
+        usage = await known.endpoint.prepare(request)
+        if usage is not None:
+            self._journal.spent(site_id, known.spec.id, usage)
+            self._keeper.noted()
+        return usage
 
     async def _ask_in_turn(self, asked: _Asked, choice: Choice, order: list[_Known]) -> str | None:
         """None when one has answered, else why the builtin must."""

@@ -189,8 +189,11 @@ class ModelEndpoint(Health):
         default=False,
         db_default=False,
         help_text=_(
-            "Responses API over WebSocket: what is known is sent before the question. Costs prompt tokens also when no "
-            "question comes."
+            "Before a question, the model reads what the prompt will begin with: at a start, after each answer, and "
+            "when the customer begins to type. Shortens the wait where the server keeps what it has read: llama.cpp, "
+            "vLLM, Ollama (which then keeps the model loaded), and the Responses API over WebSocket. The whole "
+            "prompt is read once more each time, and billed where prompts are, also when no question comes; at most "
+            "60,000 tokens a minute, for each site and web process."
         ),
     )
 

@@ -111,6 +111,24 @@ llm_prepared = Counter(
     "Prompts read before their question, by whether the question came",
     ["outcome"],
 )
+warmups = Counter(
+    "chatsvc_warmups_total",
+    "Beginnings of prompts to be read ahead, after a turn, at a draft or of a site: read, passed, capped, ended",
+    ["why", "outcome"],
+)
+warmup_tokens = Counter(
+    "chatsvc_warmup_tokens_total",
+    "Tokens read ahead, by whether the model had computed them before",
+    ["kind"],
+)
+warmed = Counter(
+    "chatsvc_warmed_total",
+    "Conversations read ahead: the next prompt found it computed (used), did not (missed), never came (wasted)",
+    ["end"],
+)
+warmed_tokens = Counter(
+    "chatsvc_warmed_tokens_total", "Tokens computed ahead for conversations, by what became of them", ["end"]
+)
 llm_requests = Counter(
     "chatsvc_llm_requests_total",
     "Requests of the Responses API: full, continued, prepared (nothing to answer yet), again (chain or socket lost)",

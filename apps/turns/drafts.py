@@ -17,6 +17,7 @@ from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
+from apps.turns.warmups import Warmups
 from apps.wire.protocol import DRAFT_LIMIT_CHARACTERS, DRAFT_PAUSE_S
 
 # Of the process: questions that were sent must find the embedding model free.
@@ -40,8 +41,9 @@ class Draft:
 class Drafts:
     """Owned by the process. When too many searches of drafts run, further ones are dropped."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, warmups: Warmups) -> None:
         self.runtime = runtime
+        self.warmups = warmups
         self._searches: list[StartedRetrieval] = []
 
     def search(self, site: SiteSettings, text: str, locale: str) -> StartedRetrieval | None:
@@ -129,6 +131,7 @@ class Drafting:
             self._typing.forget()
             return
         self._looking = spawn(self._runtime.answers.take_in(site, text, draft.locale), "answers for a draft")
+        self._drafts.warmups.typing(site, draft.conversation, draft.asker)
         due = time.monotonic() - self._refreshed_at > FACTS_SERVE_S
         if due and draft.asker.verified and needs_facts(text):
             self._refreshed_at = time.monotonic()

@@ -12,6 +12,7 @@ from apps.customers.facts import CustomerFacts
 from apps.engine import turn as engine
 from apps.engine.context import Context
 from apps.engine.events import Acting, Delta, Failed, Finished, HandoffRequested, TurnEvent
+from apps.engine.types import Usage
 from apps.telemetry import instruments
 from apps.turns.answers import TurnAnswers
 from apps.turns.fanout import Fanout, Reactions
@@ -66,6 +67,16 @@ class Runner:
     def view(self) -> LiveTurn:
         """The turn as somebody who joins now must see it."""
         return self._fanout.view()
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the model told of its tokens, once the turn has ended; None where it was not asked, or did not tell."""
+        return self._finished.usage if self._finished is not None else None
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether the answer has asked for a person."""
+        return self._handoff is not None
 
     def hold(self) -> bool:
         """Holds back the first text while a newer message is being stored; false when some was shown."""

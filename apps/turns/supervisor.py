@@ -27,6 +27,7 @@ from apps.turns.residents import Residents
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runner import Runner
 from apps.turns.runtime import Runtime
+from apps.turns.warmups import Warmups
 from apps.wire.protocol import EventKind, LiveTurn, OwnerKind
 from apps.wire.publish import Audience
 
@@ -39,12 +40,20 @@ class Supervisor:
     """Holds the runners. What it does for a conversation is decided by the writer, never by what it remembers."""
 
     def __init__(
-        self, runtime: Runtime, feed: Feed, residents: Residents, foresight: Foresight, limits: Limits
+        self,
+        runtime: Runtime,
+        feed: Feed,
+        residents: Residents,
+        *,
+        foresight: Foresight,
+        warmups: Warmups,
+        limits: Limits,
     ) -> None:
         self._runtime = runtime
         self._feed = feed
         self._residents = residents
         self._foresight = foresight
+        self._warmups = warmups
         self._runners: dict[str, Runner] = {}
         self._running: dict[asyncio.Task[None], Runner] = {}
         self._limits = limits
@@ -61,6 +70,7 @@ class Supervisor:
         The turn starts with the commit, whatever has become of the caller.
         """
         runtime = self._runtime
+        self._warmups.question(said.conversation)
         site = runtime.sites.current(said.site)
         retrieval = said.drafted or self._search(said)
         live = self._runners.get(said.conversation)
@@ -199,6 +209,7 @@ class Supervisor:
 
     def _start(self, job: Job, opened: c.OpenedTurn) -> None:
         self._left.pop(job.conversation, None)
+        self._warmups.question(job.conversation)
         if (older := self._runners.get(job.conversation)) is not None:
             older.supersede()
         runner = Runner(self._runtime, job, opened, self._limits)
@@ -219,6 +230,8 @@ class Supervisor:
             self._forget(runner)
         if runner.answered and runner.job.site.prefetch:
             self._foresight.answered(_answered(runner.job))
+        if runner.answered:
+            self._warmups.answered(runner.job, runner.usage, goes_on=not runner.handed_over)
         if conversation not in self._runners:
             await self.answer_pending(conversation)
 

@@ -77,6 +77,31 @@ def test_an_answer_that_was_stored_after_a_later_question_stands_before_it() -> 
     assert context.generation == 1
 
 
+def test_what_is_known_before_a_question_is_what_its_prompt_begins_with() -> None:
+    context = Context()
+    assert contents(context.known(POLICY, None)) == [POLICY.content]
+    first = context.known(POLICY, NOBODY)
+    context.add(1, Speaker.CUSTOMER, "First?")
+    assert asked(context, article="Boots.")[:2] == first
+    context.add(2, Speaker.ASSISTANT, "One.")
+    before = (context.given, context.generation, context.head)
+    second = context.known(POLICY, mia("shipped"))
+    assert (context.given, context.generation, context.head) == before
+    context.add(3, Speaker.CUSTOMER, "Second?")
+    prompt = asked(context, mia("shipped"), "Lamps.")
+    assert contents(second)[1:] == [NOBODY.content, "First?", "One."]
+    assert prompt[:4] == second
+
+
+def test_a_shortened_conversation_is_known_by_its_digest() -> None:
+    context = long_conversation()
+    asked(context)
+    assert shortened(context)
+    known = context.known(POLICY, NOBODY)
+    context.add(999, Speaker.CUSTOMER, "And now?")
+    assert asked(context)[:-1] == known
+
+
 def test_a_removed_message_starts_a_new_generation_only_if_the_model_had_it() -> None:
     context = Context()
     context.add(1, Speaker.CUSTOMER, "My card is 4111 1111")

@@ -23,7 +23,7 @@ def test_each_file_is_a_provider_of_its_name_and_nothing_else_is_listed() -> Non
         ("auto", "http://localhost:11434/v1", "ollama"), ("auto", "https://api.x.ai/v1", "xai"),
         ("auto", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "qwen"),
         ("auto", "https://api.openai.com.evil.example/v1", "generic"), ("vllm", "https://gpu.example/v1", "vllm"),
-        ("unheard-of", "https://gpu.example/v1", "generic"),
+        ("unheard-of", "https://gpu.example/v1", "generic"), ("llamacpp", "http://127.0.0.1:8080/v1", "llamacpp"),
     ],
 )  # fmt: skip
 def test_a_dialect_is_told_by_its_address_or_chosen(dialect: str, url: str, name: str) -> None:

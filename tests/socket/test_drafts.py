@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,6 +15,7 @@ from apps.accounts.models import Site
 from apps.conversations.models import Message
 from tests.fakes.shop.handle import Shop
 from tests.support.client import DEADLINE_S, Client, Frame
+from tests.support.metrics import metrics
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import Open, World, make_world
 
@@ -40,17 +39,6 @@ async def shop_that(reads_drafts: bool, shop: Shop | None = None) -> World:
         return world
 
     return await asyncio.to_thread(make)
-
-
-def metrics(web: Web) -> dict[str, float]:
-    """Every sample of the process by its name with its labels."""
-    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=5)
-    try:
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-    finally:
-        connection.close()
-    return {name: float(value) for name, value in re.findall(r"^(chatsvc_\S+) (\S+)$", text, re.MULTILINE)}
 
 
 def searches(web: Web) -> float:

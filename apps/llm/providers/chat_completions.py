@@ -17,8 +17,7 @@ class ChatCompletions(HttpProvider):
     """Every turn sends its whole prompt; equal prefixes are for the server to find."""
 
     def __init__(self, spec: EndpointSpec, http: HttpLine, deadlines: Deadlines) -> None:
-        super().__init__(http)
-        self._spec = spec
+        super().__init__(spec, http)
         self._deadlines = deadlines
 
     async def attempt(
@@ -26,8 +25,8 @@ class ChatCompletions(HttpProvider):
     ) -> None:
         client = await self.http.client()
         sent = client.build_request(
-            "POST", self._spec.url("chat/completions"), content=chat_request.body(self._spec, request),
-            headers=chat_request.headers(self._spec, request),
+            "POST", self.spec.url("chat/completions"), content=chat_request.body(self.spec, request),
+            headers=chat_request.headers(self.spec, request),
         )  # fmt: skip
-        listener = Listener(on_event, self._spec.name, request.teams, first_due, turn_ends)
+        listener = Listener(on_event, self.spec.name, request.teams, first_due, turn_ends)
         await receive(client, sent, Reply(), listener, self._deadlines)

@@ -19,6 +19,11 @@ class Quirks:
     quiet_padding: bool = False  # takes stream_options.include_obfuscation
     cache_key_field: str = ""  # body field that routes equal prefixes to the same cache
     cache_key_header: str = ""
+    # Over plain HTTP: keeps what it has computed of a prompt in memory of its own, so that a request for one token
+    # spares the next prompt that work.
+    reads_ahead: bool = False
+    # Native call, beside /v1, that loads the model and keeps it loaded: its path and its JSON but the model.
+    residence: tuple[str, str] = ("", "{}")
 
     # Chat Completions
     limit_field: str = "max_tokens"

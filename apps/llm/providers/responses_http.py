@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from apps.engine.events import OnModelEvent
-from apps.engine.types import ModelRequest
+from apps.engine.types import ModelRequest, Usage
 from apps.llm.deadlines import Deadlines
 from apps.llm.errors import RequestRefused
 from apps.llm.http_line import HttpLine
@@ -26,8 +26,7 @@ class ResponsesHttp(HttpProvider):
     """A request a turn. What a server stores is continued; what it no longer knows is sent again in full, once."""
 
     def __init__(self, spec: EndpointSpec, http: HttpLine, deadlines: Deadlines) -> None:
-        super().__init__(http)
-        self._spec = spec
+        super().__init__(spec, http)
         self._deadlines = deadlines
         self._continues = spec.continue_chains and spec.keep_responses and spec.quirks.stored_responses
         self._chains: OrderedDict[str, Chain] = OrderedDict()
@@ -35,30 +34,32 @@ class ResponsesHttp(HttpProvider):
     async def attempt(
         self, request: ModelRequest, on_event: OnModelEvent, first_due: float, turn_ends: float
     ) -> None:
-        prompt = prompt_of(self._spec, request)
+        prompt = prompt_of(self.spec, request)
         chosen = sending(prompt, self._chains.pop(request.cache_key, None))
-        listener = Listener(on_event, self._spec.name, request.teams, first_due, turn_ends)
+        listener = Listener(on_event, self.spec.name, request.teams, first_due, turn_ends)
         try:
             await self._send(request, prompt, chosen, listener)
         except RequestRefused:
             # Not every server has a word of its own for a chain it does not know.
             if not chosen.previous:
                 raise
-            note_sent(self._spec, "again", 0, 0)
+            note_sent(self.spec, "again", 0, 0)
             await self._send(request, prompt, sending(prompt, None), listener)
+
+    async def prepare(self, request: ModelRequest) -> Usage | None:
+        """Nothing where the server keeps responses: it has read them already."""
+        return None if self._continues else await super().prepare(request)
 
     async def _send(self, request: ModelRequest, prompt: Prompt, chosen: Sending, listener: Listener) -> None:
         client = await self.http.client()
-        aside_role = self._spec.quirks.aside_role
+        aside_role = self.spec.quirks.aside_role
         content = responses_request.body(
             prompt, chosen.items, aside_role, previous=chosen.previous, more=b'"stream":true,'
         )
-        note_sent(
-            self._spec, "continued" if chosen.previous else "full", len(chosen.items), len(chosen.whole)
-        )
+        note_sent(self.spec, "continued" if chosen.previous else "full", len(chosen.items), len(chosen.whole))
         sent = client.build_request(
-            "POST", self._spec.url("responses"), content=content,
-            headers=responses_request.headers(self._spec, request),
+            "POST", self.spec.url("responses"), content=content,
+            headers=responses_request.headers(self.spec, request),
         )  # fmt: skip
         reply = Reply()
         await receive(client, sent, reply, listener, self._deadlines)

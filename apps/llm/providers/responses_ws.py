@@ -9,13 +9,14 @@ from collections import OrderedDict
 import msgspec
 
 from apps.engine.events import OnModelEvent, TextDelta
-from apps.engine.types import ModelRequest
+from apps.engine.types import ModelRequest, Usage
 from apps.llm.allowance import Extra, granted
 from apps.llm.deadlines import Deadlines
 from apps.llm.errors import BrokenStream, LlmError, RequestRefused, Stage, Stalled, UpgradeRefused
 from apps.llm.http_line import HttpLine
 from apps.llm.providers import responses_request
 from apps.llm.providers.http_stream import Listener
+from apps.llm.providers.provider import PREPARE_S, estimated_usage
 from apps.llm.providers.responses_chain import Chain, Sending, continued, sending
 from apps.llm.providers.responses_events import Event, Reply
 from apps.llm.providers.responses_http import KEPT_CHAINS, ResponsesHttp, note_sent
@@ -25,9 +26,6 @@ from apps.llm.spec import EndpointSpec
 from apps.telemetry import instruments
 
 logger = logging.getLogger(__name__)
-
-# How long a server may take to read a prompt ahead of its question.
-PREPARE_S = 10.0
 
 
 class ResponsesWs:
@@ -54,23 +52,24 @@ class ResponsesWs:
             instruments.llm_socket_fallbacks.labels(self._spec.quirks.name).inc()
             await self._http.answer(request, on_event, first_due, turn_ends)
 
-    async def prepare(self, request: ModelRequest) -> None:
+    async def prepare(self, request: ModelRequest) -> Usage | None:
         """Sends what is known without asking for an answer. Gives way: with no lane free at once, nothing happens."""
         key = request.cache_key
-        if not (self._spec.prepare_prompts and self._spec.quirks.warm_up and key):
-            return
+        if not (self._spec.prepare_prompts and self._spec.quirks.warm_up):
+            return None
         prompt = prompt_of(self._spec, request)
         chain = self._chains.get(key) if self._pool.holds(key) else None
         if chain is not None and continued(prompt, chain) == ():
-            return  # the server has read all of it
+            return None  # the server has read all of it
         lease = self._pool.lease_now(key)
         if lease is None:
-            return
+            return None
         try:
-            await self._prepare(key, prompt, lease)
+            return await self._prepare(key, prompt, lease) or estimated_usage(request)
         except LlmError as failure:
             # The question itself will tell, and be told, what is wrong.
             logger.info("endpoint %s: a prompt was not prepared: %s", self._spec.name, failure.label)
+            return None
         finally:
             self._pool.give_back(lease)
 
@@ -134,7 +133,7 @@ class ResponsesWs:
             self._pool.answered()
             self._keep(key, lease, chosen, prompt, turn.reply)
 
-    async def _prepare(self, key: str, prompt: Prompt, lease: Lease) -> None:
+    async def _prepare(self, key: str, prompt: Prompt, lease: Lease) -> Usage | None:
         chosen = self._chosen(key, prompt, lease)
         due = asyncio.get_running_loop().time() + PREPARE_S
         await lease.send(self._message(lease, prompt, chosen, more=b'"generate":false,'), due)
@@ -143,7 +142,9 @@ class ResponsesWs:
         while not reply.closed:
             for event in await lease.events(due, Stage.FIRST_DATA):
                 reply.fold(event)
-        self._remember(key, lease, Chain(reply.response_id, prompt.fields, chosen.whole, prepared=True))
+        if key:
+            self._remember(key, lease, Chain(reply.response_id, prompt.fields, chosen.whole, prepared=True))
+        return reply.usage
 
     def _chosen(self, key: str, prompt: Prompt, lease: Lease) -> Sending:
         """What to send on this lane. A chain that is sent on, or was pushed out, is no longer known."""

@@ -1,0 +1,217 @@
+"""Between two questions: has the model read what the next prompt will begin with, where the endpoint's switch says so.
+
+Nothing waits for it, and a question ends it. The budget is the site's and this process's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from apps.accounts.resident import SiteSettings
+from apps.customers.facts import Asker
+from apps.engine.budget import TokenBudget
+from apps.engine.context import Context
+from apps.engine.prompt import facts_message, policy_message
+from apps.engine.types import Assistant, ChatMessage, Facts, FactsState, ModelRequest, Speaker, Usage
+from apps.telemetry import instruments
+from apps.turns.job import Job
+from apps.turns.runtime import Runtime
+
+TOKENS_A_MINUTE: Final = 60_000
+# A model that has read the conversation so lately has it still.
+STILL_WARM_S: Final = 60.0
+FORGOTTEN_AFTER_S: Final = 600.0
+MAX_CONVERSATIONS: Final = 2_000  # whose last warm-up is remembered
+# A prompt read ahead has served where the next one found so much of it computed. What is appended to ask for a token,
+# and the block that was not full, are not found.
+SERVED_SHARE: Final = 0.8
+
+_NOBODY: Final = Facts(verified=False, state=FactsState.NONE)
+
+
+@dataclass(slots=True)
+class _Last:
+    """When the model last read the conversation; `read` is what a warm-up has cost that no turn has followed yet."""
+
+    at: float
+    read: Usage | None = None
+
+
+class Warmups:
+    """Owned by the web process. A resident of the site's settings too: a new version has its beginning read."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._versions: dict[str, int] = {}
+        self._policies: dict[str, tuple[ChatMessage, tuple[str, ...]]] = {}  # as last read ahead
+        self._budgets: dict[str, TokenBudget] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._last: OrderedDict[str, _Last] = OrderedDict()  # by conversation, the last read last
+
+    # ------------------------------------------------------------ what every prompt of a site begins with
+
+    def open(self) -> None:
+        """On the loop, once endpoints are warm: reads ahead for the sites that are loaded, and from now on."""
+        self._loop = asyncio.get_running_loop()
+        for site in tuple(self._versions):
+            self._renew(site)
+
+    def refresh(self, site_id: str, version: int) -> None:
+        """From any thread, after the site's settings and endpoints were loaded."""
+        self._versions[site_id] = version
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._renew, site_id)
+
+    def loaded_version(self, site_id: str) -> int:
+        """The version given at the last `refresh`, 0 when there was none."""
+        return self._versions.get(site_id, 0)
+
+    def forget(self, site_id: str) -> None:
+        """The site is gone."""
+        for held in (self._versions, self._policies, self._budgets):
+            held.pop(site_id, None)
+
+    def _renew(self, site_id: str) -> None:
+        site = self._runtime.sites.current(site_id)
+        if site is None or not (site.assistant_enabled and self._runtime.line.prepares(site_id)):
+            self._policies.pop(site_id, None)  # read when it is switched on again
+            return
+        policy, teams = _policy(site), _teams(site)
+        if self._policies.get(site_id) != (policy, teams):
+            self._policies[site_id] = (policy, teams)
+            self._runtime.spawn(self._read_site(site, policy), "warm-up of a site")
+
+    async def _read_site(self, site: SiteSettings, policy: ChatMessage) -> None:
+        request = _request(site, (policy, facts_message(_NOBODY)))
+        if self._takes(site.id, request):
+            told = await self._runtime.line.prepare_all(site.id, request)
+            for usage in told:
+                _count_tokens(usage)
+            instruments.warmups.labels("site", "read" if told else "passed").inc()
+
+    # ------------------------------------------------------------ of a conversation
+
+    def question(self, conversation: str) -> None:
+        """A question has come: whatever is being read for the conversation ends."""
+        task = self._running.pop(conversation, None)
+        if task is not None:
+            task.cancel()
+
+    def answered(self, job: Job, usage: Usage | None, *, goes_on: bool) -> None:
+        """A turn has ended as it should; `usage` is what the model told, None where it was not asked.
+
+        The conversation `goes_on` with the assistant: what was said is read.
+        """
+        self._forget_old()
+        last = self._last.pop(job.conversation, None)
+        if last is not None and last.read is not None and usage is None:
+            self._last[job.conversation] = last  # read for a question that is still to come
+        elif usage is not None:
+            if last is not None and last.read is not None:
+                served = usage.cached_tokens >= SERVED_SHARE * last.read.prompt_tokens
+                _settle(last.read, "used" if served else "missed")
+            self._last[job.conversation] = _Last(time.monotonic())
+        if goes_on:
+            self._begin("turn", job.site, job.conversation, job.asker)
+
+    def typing(self, site: SiteSettings, conversation: str, asker: Asker) -> None:
+        """The customer writes: has it read now, unless that was done lately."""
+        last = self._last.get(conversation)
+        if last is None or time.monotonic() - last.at > STILL_WARM_S:
+            self._begin("draft", site, conversation, asker)
+
+    def _begin(self, why: str, site: SiteSettings, conversation: str, asker: Asker) -> None:
+        if conversation in self._running or not self._runtime.line.prepares(site.id):
+            return
+        task = self._runtime.spawn(self._read(why, site, conversation, asker), "warm-up")
+        self._running[conversation] = task
+        task.add_done_callback(lambda ended: self._ended(conversation, ended))
+
+    def _ended(self, conversation: str, task: asyncio.Task[None]) -> None:
+        if self._running.get(conversation) is task:
+            del self._running[conversation]
+
+    async def _read(self, why: str, site: SiteSettings, conversation: str, asker: Asker) -> None:
+        outcome = "ended"  # by a question
+        try:
+            outcome = await self._tried(site, conversation, asker)
+        finally:
+            instruments.warmups.labels(why, outcome).inc()
+
+    async def _tried(self, site: SiteSettings, conversation: str, asker: Asker) -> str:
+        context = await self._runtime.contexts.of(conversation, 0)
+        if context.said and context.said[-1].speaker is not Speaker.ASSISTANT:
+            return "passed"  # a person speaks, or a question is open already
+        facts = await self._facts(asker) if not context.head else None
+        request = _request(site, context.known(_policy(site), facts), conversation, context)
+        if not self._takes(site.id, request):
+            return "capped"
+        usage = await self._runtime.line.prepare(site.id, request)
+        if usage is None:
+            return "passed"
+        _count_tokens(usage)
+        before = self._last.pop(conversation, None)
+        if before is not None and before.read is not None:
+            _settle(before.read, "wasted")
+        self._last[conversation] = _Last(time.monotonic(), usage)
+        return "read"
+
+    async def _facts(self, asker: Asker) -> ChatMessage | None:
+        facts = await self._runtime.facts.facts(asker, needed=False)
+        return None if facts.state is FactsState.UNAVAILABLE else facts_message(facts)
+
+    def _takes(self, site_id: str, request: ModelRequest) -> bool:
+        budget = self._budgets.setdefault(site_id, TokenBudget(TOKENS_A_MINUTE))
+        return budget.take(sum(message.tokens for message in request.messages), time.monotonic())
+
+    def _forget_old(self) -> None:
+        """Customers who did not come back have asked nothing."""
+        now = time.monotonic()
+        while self._last:
+            conversation, oldest = next(iter(self._last.items()))
+            if now - oldest.at < FORGOTTEN_AFTER_S and len(self._last) < MAX_CONVERSATIONS:
+                return
+            del self._last[conversation]
+            if oldest.read is not None:
+                _settle(oldest.read, "wasted")
+
+
+def _policy(site: SiteSettings) -> ChatMessage:
+    return policy_message(Assistant(site.assistant_name, site.name, site.instructions))
+
+
+def _teams(site: SiteSettings) -> tuple[str, ...]:
+    return tuple(name for name, _ in site.teams)
+
+
+def _request(
+    site: SiteSettings,
+    messages: tuple[ChatMessage, ...],
+    conversation: str = "",
+    context: Context | None = None,
+) -> ModelRequest:
+    return ModelRequest(
+        messages=messages,
+        question="",
+        locale="",
+        facts=_NOBODY,
+        passages=(),
+        teams=_teams(site),
+        cache_key=conversation,
+        endpoint=context.endpoint if context is not None else "",
+    )
+
+
+def _count_tokens(usage: Usage) -> None:
+    instruments.warmup_tokens.labels("cached").inc(usage.cached_tokens)
+    instruments.warmup_tokens.labels("computed").inc(usage.prompt_tokens - usage.cached_tokens)
+
+
+def _settle(read: Usage, end: str) -> None:
+    instruments.warmed.labels(end).inc()
+    instruments.warmed_tokens.labels(end).inc(read.prompt_tokens - read.cached_tokens)
