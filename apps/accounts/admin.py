@@ -80,6 +80,7 @@ class SiteAdmin(ScopedAdmin):
                     "daily_spend_cap",
                     "prefetch",
                     "reads_drafts",
+                    "speculation_tokens",
                 )
             },
         ),

@@ -53,7 +53,7 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable 
         fields = (
             "workspace", "name", "allowed_origins", "accent", "greeting_en", "greeting_zh", "suggestions_en",
             "suggestions_zh", "assistant_name", "assistant_enabled", "instructions", "answer_cache",
-            "daily_spend_cap", "prefetch", "reads_drafts",
+            "daily_spend_cap", "prefetch", "reads_drafts", "speculation_tokens",
         )  # fmt: skip
         widgets = {
             "accent": UnfoldAdminColorInputWidget(attrs={"type": "color"}),

@@ -158,6 +158,17 @@ class Site(models.Model):
             "send. The widget says so. A draft is never stored, logged or shown to anyone."
         ),
     )
+    speculation_tokens = models.PositiveIntegerField(
+        _("tokens a minute for answers begun early"),
+        default=0,
+        db_default=0,
+        help_text=_(
+            "0: off. Else, where it also begins while the customer types, the answer to what is written is begun once"
+            " the customer rests, and shown only if that very text is sent. Whatever is sent otherwise was paid for in"
+            " vain, often several times a question. Counts prompt and answer, for each web process; 30,000 is about"
+            " ten answers."
+        ),
+    )
     identity_secret = SealedText(
         default=new_secret, editable=False, help_text=_("Signs the tokens of known customers (HS256).")
     )

@@ -23,6 +23,7 @@ class SiteSettings:
     capped: bool
     prefetch: bool
     reads_drafts: bool
+    speculation_tokens: int  # a minute; 0: off
     hours: tuple[str, ...]
     timezone: str
     teams: tuple[tuple[str, int], ...]  # (name, id)
@@ -51,6 +52,7 @@ class SiteResident(Resident[SiteSettings]):
             capped=site.daily_spend_cap is not None,
             prefetch=site.prefetch,
             reads_drafts=site.reads_drafts,
+            speculation_tokens=site.speculation_tokens,
             hours=tuple(site.workspace.hours),
             timezone=site.workspace.timezone,
             teams=tuple(teams),

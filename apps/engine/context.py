@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from apps.engine.digest.lines import Line, digest, utf8_size
@@ -93,6 +93,14 @@ class Context:
         self.said.insert(index, said)
         self.tokens += said.message.tokens
         self._touched(index)
+
+    def with_question(self, text: str) -> Context:
+        """A copy in which the customer says this next. What is done to it is not done to this one."""
+        copy = replace(self, said=list(self.said), digested=set(self.digested))
+        copy.add(
+            max([0, *copy.digested, *(said.place for said in copy.said[-1:])]) + 1, Speaker.CUSTOMER, text
+        )
+        return copy
 
     def remove(self, place: int) -> None:
         """Takes a message out, and what the digest has of it; what was never there is no error."""

@@ -84,6 +84,16 @@ async def run(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> None:
     await _answer(request, ports.model, emit, reuse.anyones(facts))
 
 
+def expected_request(
+    given: TurnInput, facts: Facts, rules: RuleSet, passages: tuple[Passage, ...]
+) -> ModelRequest | None:
+    """What this turn would ask its model; None where a rule would do more than add instructions. Has no effect."""
+    decision = rules.decide(_rule_input(given, facts))
+    if decision.reply or decision.handoff or decision.team or decision.tags or decision.failed:
+        return None
+    return _request(given, facts, passages, decision)
+
+
 async def _facts(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> Facts:
     needed = given.verified and needs_facts(given.question)
     if needed:

@@ -141,6 +141,7 @@ class CustomerPeer(Peer):
 
     async def _send(self, frame: wire.Send, received: Waterfall) -> None:
         text = wire.clean_text(frame.text, frame.id, "message.send")
+        begun = self._drafting.sent(frame.conversation, text, received)
         appended = await self.office.supervisor.customer_message(
             Said(
                 conversation=frame.conversation,
@@ -151,7 +152,8 @@ class CustomerPeer(Peer):
                 text=text,
                 locale=self.locale,
                 received=received,
-                drafted=self._drafting.sent(frame.conversation, text, received),
+                drafted=begun.search,
+                ahead=begun.ahead,
             )
         )
         self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))

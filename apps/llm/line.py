@@ -115,13 +115,19 @@ class Line:
     # ---------------------------------------------------------------- answer
 
     async def stream(
-        self, site_id: str, request: ModelRequest, on_event: OnModelEvent, force_builtin: bool = False
+        self,
+        site_id: str,
+        request: ModelRequest,
+        on_event: OnModelEvent,
+        *,
+        force_builtin: bool = False,
+        or_builtin: bool = True,
     ) -> None:
         """Answers from the best endpoint that can, else from `builtin`; `on_event` gets the pieces, then `Done`.
 
         Another endpoint is tried only while nothing was said, and within what a site's turns may ask in addition.
         Raises `ModelUnavailable` (said) when an answer broke off, and whatever `on_event` raises. Cancelling closes
-        the request to the model. Spend is booked here.
+        the request to the model. Spend is booked here. Unless `or_builtin`, it raises where no endpoint answers.
         """
         if force_builtin or self._capped_on.get(site_id) == spend.today():
             await self._answer_builtin(request, on_event, "forced" if force_builtin else "capped")
@@ -136,9 +142,16 @@ class Line:
             reason = await self._ask_in_turn(asked, choice, [endpoints[one.name] for one in order])
         if reason is None:
             return
+        if not or_builtin:
+            raise ModelUnavailable(reason)
         if reason != "no_endpoint":
             logger.warning("site %s: the builtin answers, no endpoint could: %s", site_id, reason)
         await self._answer_builtin(request, on_event, reason)
+
+    def has_model(self, site_id: str) -> bool:
+        """Whether the site has an endpoint, and money for it."""
+        roster = self._rosters.get(site_id)
+        return roster is not None and bool(roster.specs) and self._capped_on.get(site_id) != spend.today()
 
     def prepares(self, site_id: str) -> bool:
         """Whether some endpoint of the site may read ahead of questions, and the site's money is not used up."""

@@ -185,6 +185,19 @@ drafts_wasted_seconds = Counter(
     "chatsvc_drafts_wasted_seconds_total", "What searches of drafts ran for texts that were never sent"
 )
 
+speculations = Counter(
+    "chatsvc_speculations_total",
+    "Answers begun for drafts by what became of them; passed and capped: not begun",
+    ["end"],
+)
+speculation_tokens = Counter(
+    "chatsvc_speculation_tokens_total", "Tokens of answers begun for drafts, prompt and answer", ["end"]
+)
+speculation_saved_seconds = Counter(
+    "chatsvc_speculation_saved_seconds_total",
+    "What of the wait for a first token had passed before a turn asked",
+)
+
 contexts = Counter(
     "chatsvc_contexts_total",
     "Contexts at turn start: resident, from another process's copy, or from the log",

@@ -81,6 +81,13 @@ class Answers:
         elif site.answer_cache == AnswerCacheMode.FULL:
             self.pull(scope)
 
+    def holds(self, site: SiteSettings, text: str, locale: str) -> bool:
+        """Whether this process has an answer to the same words. Books nothing."""
+        question, settings = question_of(text, locale), self._sites.loaded_version(site.id)
+        if site.answer_cache == AnswerCacheMode.OFF or question is None:
+            return False
+        return self.store.holds(self._scope(site, text, locale, settings), question.key)
+
     def _scope(self, site: SiteSettings, question: str, locale: str, settings: int) -> Scope:
         rules, knowledge = self._rules.loaded_version(site.id), self._knowledge.loaded_version(site.id)
         return Scope(site.id, asked_in(question, locale).value, settings, rules, knowledge)

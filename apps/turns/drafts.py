@@ -17,6 +17,7 @@ from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
+from apps.turns.speculation import Drafted, Speculation, Speculations
 from apps.turns.warmups import Warmups
 from apps.wire.protocol import DRAFT_LIMIT_CHARACTERS, DRAFT_PAUSE_S
 
@@ -38,12 +39,21 @@ class Draft:
     locale: str
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was begun for the very text that was sent, for its turn to take over."""
+
+    search: StartedRetrieval | None = None
+    ahead: Speculation | None = None
+
+
 class Drafts:
     """Owned by the process. When too many searches of drafts run, further ones are dropped."""
 
     def __init__(self, runtime: Runtime, warmups: Warmups) -> None:
         self.runtime = runtime
         self.warmups = warmups
+        self.speculations = Speculations(runtime)
         self._searches: list[StartedRetrieval] = []
 
     def search(self, site: SiteSettings, text: str, locale: str) -> StartedRetrieval | None:
@@ -67,6 +77,7 @@ class Drafting:
         self._typing = Typing(shortest_pause_s=DRAFT_PAUSE_S, most_characters=DRAFT_LIMIT_CHARACTERS)
         self._conversation = ""
         self._search: StartedRetrieval | None = None
+        self._ahead: Speculation | None = None
         self._looking: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at = float("-inf")
@@ -93,14 +104,18 @@ class Drafting:
             case Step.KEEP:
                 pass
 
-    def sent(self, conversation: str, text: str, trace: Waterfall) -> StartedRetrieval | None:
-        """The search of this very text, if it was begun; nothing else that was begun goes on.
+    def sent(self, conversation: str, text: str, trace: Waterfall) -> Begun:
+        """The search and the answer of this very text, if they were begun; nothing else that was begun goes on.
 
         Marks what drafts have saved and wasted since the last message.
         """
+        ahead: Speculation | None = None
         search, same = self._search, self._typing.sent(text) and conversation == self._conversation
         if search is not None and same and search.serves_yet:
             self._search = None
+            if self._ahead is not None and self._ahead.begun():
+                ahead, self._ahead = self._ahead, None
+            self._end_ahead("early")
             self._searched += 1
             instruments.drafts.labels("used").inc()
             instruments.drafts_saved_seconds.inc(search.ran_s)
@@ -115,7 +130,7 @@ class Drafting:
         if self._fetched:
             instruments.prefetched.labels("used" if needs_facts(text) else "wasted").inc()
         self._searched, self._wasted_s, self._fetched = 0, 0.0, False
-        return search
+        return Begun(search, ahead)
 
     def left(self) -> None:
         """The client is gone."""
@@ -130,6 +145,8 @@ class Drafting:
         if self._search is None:
             self._typing.forget()
             return
+        drafted = Drafted(draft.conversation, draft.asker, draft.text.strip(), draft.locale, self._search)
+        self._ahead = self._drafts.speculations.begin(site, drafted)
         self._looking = spawn(self._runtime.answers.take_in(site, text, draft.locale), "answers for a draft")
         self._drafts.warmups.typing(site, draft.conversation, draft.asker)
         due = time.monotonic() - self._refreshed_at > FACTS_SERVE_S
@@ -144,6 +161,7 @@ class Drafting:
 
     def _let_go(self, fate: str) -> None:
         """What was begun is of no use any more."""
+        self._end_ahead(fate)
         search, self._search = self._search, None
         if search is None:
             return
@@ -154,3 +172,8 @@ class Drafting:
         instruments.drafts_wasted_seconds.inc(search.ran_s)
         if self._looking is not None:
             self._looking.cancel()
+
+    def _end_ahead(self, fate: str) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.end(fate)

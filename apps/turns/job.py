@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from apps.accounts.hours import availability
 from apps.accounts.resident import SiteSettings
@@ -20,6 +21,19 @@ from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
 
 
+class Ahead(Protocol):
+    """An answer that was begun before its question came."""
+
+    def fits(self, request: ModelRequest) -> bool:
+        """Whether it answers this prompt."""
+
+    async def tell(self, on_event: OnModelEvent, trace: Waterfall) -> bool:
+        """Streams it; false where it failed and nothing was told. Raises `ModelUnavailable`."""
+
+    def end(self, fate: str) -> None:
+        """Throws it away, unless it was told."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """A customer's message as the socket received it. `received` started when its bytes arrived."""
@@ -33,6 +47,7 @@ class Said:
     locale: str
     received: Waterfall
     drafted: StartedRetrieval | None = None  # the search of this text, begun while it was written
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +62,35 @@ class Job:
     owner_version: int
     retrieval: StartedRetrieval
     waterfall: Waterfall
+    ahead: Ahead | None = None
 
     def turn_input(self, context: Context) -> TurnInput:
         """What the engine is told, as things stand now."""
-        site = self.site
-        within_hours, _ = availability(site.hours, site.timezone, datetime.now(UTC))
-        return TurnInput(
+        return turn_input(
+            self.site,
             conversation=self.conversation,
             question=self.question,
             locale=self.locale,
             verified=self.asker.verified,
             context=context,
-            assistant=Assistant(site.assistant_name, site.name, site.instructions),
-            teams=tuple(name for name, _ in site.teams),
-            within_hours=within_hours,
         )
+
+
+def turn_input(
+    site: SiteSettings, *, conversation: str, question: str, locale: str, verified: bool, context: Context
+) -> TurnInput:
+    """A turn of the site as things stand now."""
+    within_hours, _ = availability(site.hours, site.timezone, datetime.now(UTC))
+    return TurnInput(
+        conversation=conversation,
+        question=question,
+        locale=locale,
+        verified=verified,
+        context=context,
+        assistant=Assistant(site.assistant_name, site.name, site.instructions),
+        teams=tuple(name for name, _ in site.teams),
+        within_hours=within_hours,
+    )
 
 
 def job_for(
@@ -70,6 +99,7 @@ def job_for(
     appended: Appended,
     retrieval: StartedRetrieval,
     waterfall: Waterfall,
+    ahead: Ahead | None = None,
 ) -> Job:
     """The work on a question, under the owner that its commit has left."""
     return Job(
@@ -81,6 +111,7 @@ def job_for(
         owner_version=appended.standing.owner.version,
         retrieval=retrieval,
         waterfall=waterfall,
+        ahead=ahead,
     )
 
 
@@ -95,14 +126,23 @@ class Limits:
 
 
 class SiteModel:
-    """The engine's model: the line of one site, or the builtin alone once the day's money is spent."""
+    """The engine's model: the line of one site, or the builtin alone once the day's money is spent.
 
-    def __init__(self, runtime: Runtime, site: SiteSettings, waterfall: Waterfall, *, capped: bool) -> None:
+    What was begun ahead answers, where it answers this very prompt.
+    """
+
+    def __init__(self, runtime: Runtime, job: Job, *, capped: bool) -> None:
         self._line = runtime.line
-        self._site = site.id
-        self._waterfall = waterfall
+        self._site = job.site.id
+        self._waterfall = job.waterfall
+        self._ahead = job.ahead
         self._capped = capped
 
     async def stream(self, request: ModelRequest, on_event: OnModelEvent) -> None:
+        ahead = self._ahead
+        if ahead is not None and ahead.fits(request) and await ahead.tell(on_event, self._waterfall):
+            return
+        if ahead is not None:
+            ahead.end("differed")
         with waits.told_to(self._waterfall.add):
             await self._line.stream(self._site, request, on_event, force_builtin=self._capped)

@@ -59,6 +59,12 @@ def open_question(conversation: str) -> Question | None:
     )
 
 
+def awaits_customer(conversation: str) -> bool:
+    """Whether the assistant has the conversation and no turn runs there. One query."""
+    rows = Conversation.objects.filter(pk=conversation, owner_kind=OwnerKind.ASSISTANT, turn="")
+    return rows.exists()
+
+
 def unanswered() -> list[str]:
     """Conversations of the assistant with a customer's message that no turn has taken up: its process may have died
     between storing the end of one turn and opening the next. One query.

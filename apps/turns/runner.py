@@ -190,7 +190,7 @@ class Runner:
                     capped = await spent(job.site)
             self._answers = runtime.answers.turn(job.site, job.question, job.locale, job.retrieval)
             ports = engine.Ports(
-                model=SiteModel(runtime, job.site, waterfall, capped=capped),
+                model=SiteModel(runtime, job, capped=capped),
                 facts=CustomerFacts(runtime.facts, job.asker),
                 retrieval=job.retrieval,
                 rules=runtime.rules.current(job.site.id),

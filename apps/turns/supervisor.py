@@ -21,7 +21,7 @@ from apps.turns.announcements import Announcement, OwnerMoved, PaintReported, Re
 from apps.turns.buffer import Buffered
 from apps.turns.feed import Feed
 from apps.turns.foresight import Answered, Foresight
-from apps.turns.job import Job, Limits, Said, job_for
+from apps.turns.job import Ahead, Job, Limits, Said, job_for
 from apps.turns.questions import Question, open_question
 from apps.turns.residents import Residents
 from apps.turns.retrieval import StartedRetrieval
@@ -78,7 +78,8 @@ class Supervisor:
 
         def begin(appended: c.Appended) -> None:
             if site is not None and appended.opened is not None:
-                self._start(job_for(said, site, appended, retrieval, said.received), appended.opened)
+                job = job_for(said, site, appended, retrieval, said.received, said.ahead)
+                self._start(job, appended.opened)
 
         try:
             with said.received.stage("receive"):
@@ -99,12 +100,14 @@ class Supervisor:
                 )
         except BaseException:
             retrieval.cancel()
+            _end(said.ahead)
             raise
         finally:
             if superseding is not None:
                 superseding.release()
         if appended.opened is None:
             retrieval.cancel()
+            _end(said.ahead)
         return appended
 
     async def stop(self, conversation: str, turn: str, painted: int) -> bool:
@@ -227,6 +230,7 @@ class Supervisor:
             await runner.run()
         finally:
             runner.job.retrieval.cancel()
+            _end(runner.job.ahead)
             self._forget(runner)
         if runner.answered and runner.job.site.prefetch:
             self._foresight.answered(_answered(runner.job))
@@ -316,6 +320,12 @@ class Supervisor:
         until = time.monotonic() + seconds
         while self._running and (left_s := until - time.monotonic()) > 0:
             await asyncio.wait(set(self._running), timeout=left_s)
+
+
+def _end(ahead: Ahead | None) -> None:
+    """No turn has needed it."""
+    if ahead is not None:
+        ahead.end("unneeded")
 
 
 def _answered(job: Job) -> Answered:

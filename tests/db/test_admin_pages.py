@@ -47,6 +47,7 @@ SITE_FORM = {
     "instructions": "",
     "answer_cache": "exact",
     "daily_spend_cap": "",
+    "speculation_tokens": "30000",
 }
 
 
@@ -221,7 +222,7 @@ def test_saving_a_site_bumps_its_version_and_keeps_what_the_form_does_not_show(
     assert site.allowed_origins == ["https://shop.example", "http://localhost:8000"]
     assert site.suggestions_en == ["Where is my order?", "Can I return boots?"]
     assert (site.settings_version, site.identity_secret, site.assistant_enabled) == (2, secret, False)
-    assert site.answer_cache == AnswerCacheMode.EXACT
+    assert (site.answer_cache, site.speculation_tokens) == (AnswerCacheMode.EXACT, 30_000)
     for wrong in (
         {"answer_cache": "sometimes"},
         {"accent": "#ffee00"},

@@ -93,6 +93,17 @@ def test_what_is_known_before_a_question_is_what_its_prompt_begins_with() -> Non
     assert prompt[:4] == second
 
 
+def test_a_question_that_may_come_makes_the_prompt_that_it_makes_when_it_comes() -> None:
+    context = long_conversation()
+    asked(context)
+    assert shortened(context)
+    before = (len(context.said), context.given, context.generation, context.tokens)
+    guessed = asked(context.with_question("Second?"), article="Boots.")
+    assert (len(context.said), context.given, context.generation, context.tokens) == before
+    context.add(999, Speaker.CUSTOMER, "Second?")
+    assert asked(context, article="Boots.") == guessed
+
+
 def test_a_shortened_conversation_is_known_by_its_digest() -> None:
     context = long_conversation()
     asked(context)
