@@ -16,12 +16,15 @@ import re
 import statistics
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bench.turn.clients import Credentials, Ours
 from bench.turn.questions import ROUND
 from bench.turn.stack import running
 
+# So many a minute that no guess is refused: what it costs without a bound.
+GUESS_TOKENS = 10_000_000
 KEY_MEAN_S, KEY_SPREAD_S = 0.239, 0.112
 REST_S = 0.3  # as in static/js/widget/draft-sender.js
 METRICS = {
@@ -31,16 +34,25 @@ METRICS = {
     "searches": 'chatsvc_knowledge_searches_total{by="meaning"}',
     "words": 'chatsvc_knowledge_searches_total{by="words"}',
     "retrieval_s": 'chatsvc_stage_seconds_sum{stage="retrieval"}',
+    "guesses": 'chatsvc_speculations_total{end="used"}',
+    "guess_used": 'chatsvc_speculation_tokens_total{end="used"}',
+    "guess_wasted": 'chatsvc_speculation_tokens_total{end="wasted"}',
+    "prompt": 'chatsvc_llm_tokens_total{kind="prompt"}',
+    "completion": 'chatsvc_llm_tokens_total{kind="completion"}',
 }
 
 
 @dataclass(slots=True)
 class Arm:
-    """Customers who wait so long before Enter; without drafts where `drafts` is false."""
+    """Customers who wait so long before Enter; without drafts where `drafts` is false.
+
+    Where the site `guesses`, the answer is begun as well.
+    """
 
     name: str
     enter_s: float
     drafts: bool
+    guesses: bool = False
     first_ms: list[float] = field(default_factory=list)
     drafted: int = 0
     counted: Counter[str] = field(default_factory=Counter)
@@ -51,16 +63,26 @@ def main() -> int:
     arms = [
         Arm("no drafts", 0.2, drafts=False),
         *(Arm(f"drafts, Enter after {s:.1f} s", s, drafts=True) for s in (0.2, 0.5, 1.0)),
+        *(
+            Arm(f"answers begun, Enter after {s:.1f} s", s, drafts=True, guesses=True)
+            for s in (0.5, 1.0, 2.0)
+            if options.guesses
+        ),
     ]
     people = options.rounds * options.at_once * len(arms)
     with running(options.profile, None, people) as stack:
-        site = stack.people(people, answer_cache="off")
-        identities = iter(site.identities)
-        stack.renew_model(answer_tokens=5)
+        identities = {
+            tokens: iter(stack.people(people, answer_cache="off", speculation_tokens=tokens).identities)
+            for tokens in {0, GUESS_TOKENS * options.guesses}
+        }
+        stack.renew_model(answer_tokens=options.tokens)
         host = stack.product().host
         for number in range(options.rounds):
             for arm in arms:
-                crowd = [Credentials(identity=next(identities)) for _ in range(options.at_once)]
+                crowd = [
+                    Credentials(identity=next(identities[GUESS_TOKENS * arm.guesses]))
+                    for _ in range(options.at_once)
+                ]
                 asyncio.run(_round(host, arm, crowd, number, options.turns))
             sys.stderr.write(f"round {number + 1} of {options.rounds}\n")
     _table(arms)
@@ -68,11 +90,11 @@ def main() -> int:
 
 
 async def _round(host: str, arm: Arm, crowd: list[Credentials], number: int, turns: int) -> None:
-    before = await asyncio.to_thread(_metrics, host)
+    before = await asyncio.to_thread(scraped, host, METRICS)
     async with asyncio.TaskGroup() as people:
         for seat, who in enumerate(crowd):
             people.create_task(_person(host, arm, who, random.Random(f"{number} {seat}"), turns))
-    after = await asyncio.to_thread(_metrics, host)
+    after = await asyncio.to_thread(scraped, host, METRICS)
     arm.counted.update({name: after[name] - before[name] for name in METRICS})
 
 
@@ -104,7 +126,8 @@ def _key_s(dice: random.Random) -> float:
     return dice.lognormvariate(math.log(KEY_MEAN_S) - spread / 2, math.sqrt(spread))
 
 
-def _metrics(host: str) -> dict[str, float]:
+def scraped(host: str, wanted: Mapping[str, str]) -> dict[str, float]:
+    """The samples of a process by the names that `wanted` gives them; 0 for one that is not there yet."""
     connection = http.client.HTTPConnection(host, timeout=10)
     try:
         connection.request("GET", "/metrics")
@@ -112,14 +135,15 @@ def _metrics(host: str) -> dict[str, float]:
     finally:
         connection.close()
     samples = dict(re.findall(r"^(\S+) (\S+)$", text, re.MULTILINE))
-    return {name: float(samples.get(sample, 0)) for name, sample in METRICS.items()}
+    return {name: float(samples.get(sample, 0)) for name, sample in wanted.items()}
 
 
 def _table(arms: list[Arm]) -> None:
     print(
-        "| | turns | first text P50 | P95 | waited for search | saved a turn | wasted a turn | used | searches a turn |"
+        "| | turns | first text P50 | P95 | waited for search | saved a turn | wasted a turn | used | searches a turn "
+        "| answers used | tokens a turn | of them wasted |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for arm in arms:
         turns, counted = len(arm.first_ms), arm.counted
         p95 = statistics.quantiles(arm.first_ms, n=20)[-1]
@@ -128,7 +152,8 @@ def _table(arms: list[Arm]) -> None:
         print(
             f"| {arm.name} | {turns} | {statistics.median(arm.first_ms):.1f} ms | {p95:.1f} ms "
             f"| {each['retrieval']:.1f} ms | {each['saved']:.1f} ms | {each['wasted']:.1f} ms "
-            f"| {counted['used'] / turns:.0%} | {searches:.1f} |"
+            f"| {counted['used'] / turns:.0%} | {searches:.1f} | {counted['guesses'] / turns:.0%} "
+            f"| {(counted['prompt'] + counted['completion']) / turns:.0f} | {counted['guess_wasted'] / turns:.0f} |"
         )
 
 
@@ -138,6 +163,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--at-once", type=int, default=8, help="people who type at the same time")
+    parser.add_argument("--tokens", type=int, default=5, help="length of an answer")
+    parser.add_argument("--guesses", action="store_true", help="begin answers too, in further arms")
     return parser.parse_args()
 
 

@@ -12,12 +12,20 @@ from bench.turn.seed import known_customer, make_site  # sets Django up
 
 from apps.customers.identity import issue_visitor_token  # isort: skip
 from apps.llm.models import ModelEndpoint  # isort: skip
+from bench.turn.wanted import Model, Wanted  # isort: skip
 from tests.chaos.seed import make_agent  # isort: skip
 
 
 def main() -> None:
     shop_url, shop_key, model_url, customers, visitors, agents = sys.argv[1:]
-    sites = [make_site(shop_url, shop_key, model_url, "full") for _ in range(2)]
+    wanted = Wanted(
+        shop_url=shop_url,
+        shop_key=shop_key,
+        model=Model(base_url=model_url),
+        customers=0,
+        answer_cache="full",
+    )
+    sites = [make_site(wanted) for _ in range(2)]
     over_sockets = ModelEndpoint.objects.filter(site=sites[1])
     over_sockets.update(provider=ModelEndpoint.Provider.RESPONSES_SOCKET, dialect="openai")
     people = {

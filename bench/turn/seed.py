@@ -7,6 +7,8 @@ import os
 import sys
 import time
 
+import msgspec
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsvc.settings")
 
 import django
@@ -22,6 +24,7 @@ from apps.customers.models import ProfileSource  # noqa: E402
 from apps.knowledge import demo as articles  # noqa: E402
 from apps.llm.models import ModelEndpoint  # noqa: E402
 from apps.rulebook import demo as rules  # noqa: E402
+from bench.turn.wanted import Wanted  # noqa: E402
 
 # About a thousand tokens that never change, as a real shop's instructions have.
 INSTRUCTIONS = "\n".join(
@@ -32,32 +35,34 @@ INSTRUCTIONS = "\n".join(
 
 
 def main() -> None:
-    shop_url, shop_key, model_url, customers, answer_cache = sys.argv[1:]
+    wanted = msgspec.json.decode(sys.argv[1], type=Wanted)
     # All at once: a product that already runs must not see a site without its model.
     with transaction.atomic():
-        site = make_site(shop_url, shop_key, model_url, answer_cache)
+        site = make_site(wanted)
     people = {
-        "identities": [known_customer(site, f"c{n}") for n in range(int(customers))],
-        "visitors": [issue_visitor_token(site.pk)[0] for _ in range(int(customers))],
+        "identities": [known_customer(site, f"c{n}") for n in range(wanted.customers)],
+        "visitors": [issue_visitor_token(site.pk)[0] for _ in range(wanted.customers)],
     }
     sys.stdout.write(json.dumps(people))
 
 
-def make_site(shop_url: str, shop_key: str, model_url: str, answer_cache: str) -> Site:
+def make_site(wanted: Wanted) -> Site:
     """A site of a workspace of its own, with everything a turn can ask."""
     workspace = Workspace.objects.create(name="Lantern")
     site = Site.objects.create(
         workspace=workspace,
         name="Lantern",
         instructions=INSTRUCTIONS,
-        answer_cache=answer_cache,
+        answer_cache=wanted.answer_cache,
         reads_drafts=True,  # acted on where a client tells them
+        speculation_tokens=wanted.speculation_tokens,
     )
     teams = {name: Team.objects.create(workspace=workspace, name=name) for name in ("Support", "Returns")}
-    articles.load(site)
+    if wanted.articles:
+        articles.load(site)
     rules.load(site, teams)
-    ProfileSource.objects.create(site=site, base_url=shop_url, api_key=shop_key)
-    ModelEndpoint.objects.create(site=site, name="bench", base_url=model_url, model="bench", api_key="key")
+    ProfileSource.objects.create(site=site, base_url=wanted.shop_url, api_key=wanted.shop_key)
+    ModelEndpoint.objects.create(site=site, name="bench", **msgspec.structs.asdict(wanted.model))
     return site
 
 

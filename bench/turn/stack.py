@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 from redis import Redis as SyncRedis
 
+from bench.turn.wanted import Model, Wanted
 from chatsvc.embedded.ports import free_port
 from chatsvc.embedded.processes import tied_to
 from chatsvc.environment import BASE_DIR
@@ -58,8 +59,10 @@ class Stack:
         upstream: RemoteUpstream,
         shop: Shop,
         profile: Profile,
+        model: Model,
     ) -> None:
         self._profile = profile
+        self.model = model
         self._parts = parts
         self._variables = variables
         self._folder = folder
@@ -100,15 +103,20 @@ class Stack:
         """Every turn that the products have recorded: its marks, and milliseconds by stage."""
         return list(json.loads(_run(["-m", "bench.turn.stages"], self._variables)))
 
-    def people(self, customers: int, *, answer_cache: str) -> Site:
+    def people(
+        self, customers: int, *, answer_cache: str, articles: bool = True, speculation_tokens: int = 0
+    ) -> Site:
         """A new site with so many verified customers and as many visitors."""
-        made = _run(
-            [
-                *("-m", "bench.turn.seed", self.shop.url, self.shop.key, self.upstream.base_url),
-                *(str(customers), answer_cache),
-            ],
-            self._variables,
+        wanted = Wanted(
+            shop_url=self.shop.url,
+            shop_key=self.shop.key,
+            model=self.model,
+            customers=customers,
+            answer_cache=answer_cache,
+            articles=articles,
+            speculation_tokens=speculation_tokens,
         )
+        made = _run(["-m", "bench.turn.seed", msgspec.json.encode(wanted).decode()], self._variables)
         return msgspec.json.decode(made, type=Site)
 
 
@@ -120,8 +128,11 @@ class Site(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def running(profile: str, rtt_ms: float | None, customers: int) -> Iterator[Stack]:
-    """A fresh stack on this machine. Raises `RuntimeError` with the log of a process that does not start."""
+def running(profile: str, rtt_ms: float | None, customers: int, real: Model | None = None) -> Iterator[Stack]:
+    """A fresh stack on this machine; its model is a fake with that profile, or the `real` one.
+
+    Raises `RuntimeError` with the log of a process that does not start.
+    """
     with ExitStack() as parts:
         folder = parts.enter_context(private_folder("bench-"))
         redis = parts.enter_context(running_redis(folder))
@@ -129,7 +140,7 @@ def running(profile: str, rtt_ms: float | None, customers: int) -> Iterator[Stac
         mia = lantern(datetime.now(UTC).date())["mia"]
         people = {f"c{n}": msgspec.structs.replace(mia, id=f"c{n}") for n in range(customers)}
         shop = parts.enter_context(Shop(customers=people))
-        variables = _variables(folder, redis, upstream.ca_file)
+        variables = _variables(folder, redis, "" if real else upstream.ca_file)
         _run(["-m", "chatsvc.embedded.prepare"], variables)
         named = PROFILES[profile]
         stack = Stack(
@@ -139,6 +150,7 @@ def running(profile: str, rtt_ms: float | None, customers: int) -> Iterator[Stac
             upstream,
             shop,
             named if rtt_ms is None else named.but(rtt_s=rtt_ms / 1_000),
+            real or Model(base_url=upstream.base_url),
         )
         stack.redis_pid = _listener(redis)
         worker = ["-m", "celery", "-A", "chatsvc", "worker", "--pool", "threads", "-c", "2"]
@@ -168,7 +180,7 @@ def _variables(folder: Path, redis_url: str, ca_file: str) -> dict[str, str]:
         "CHATSVC_DEMO": "0",
         "DATABASE_URL": os.environ.get("DATABASE_URL") or f"sqlite:///{folder / 'bench.sqlite3'}",
         "REDIS_URL": redis_url,
-        "LLM_CA_FILE": ca_file,
+        "LLM_CA_FILE": ca_file or os.environ.get("LLM_CA_FILE", ""),
         "LLM_BASE_URL": "",
     }
 
