@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable
 from ipaddress import ip_address
@@ -16,6 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable, connect
 from apps.telemetry import instruments
+from apps.telemetry.heap import heap_bytes
 from apps.turns.switchboard import Hearing, Switchboard
 
 CHECK_DEADLINE_S: Final = 1.0
@@ -67,6 +69,8 @@ async def metrics(request: HttpRequest) -> HttpResponse:
         )
     instruments.tasks.set(len(asyncio.all_tasks()))
     instruments.threads.set(threading.active_count())
+    instruments.heap_bytes.set(heap_bytes())
+    instruments.python_blocks.set(sys.getallocatedblocks())
     return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
 
 

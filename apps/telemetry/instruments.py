@@ -14,6 +14,10 @@ sockets = Gauge("chatsvc_sockets", "Open authenticated clients, whatever carries
 audiences = Gauge("chatsvc_audiences", "Conversations and inboxes that clients of this process listen to")
 tasks = Gauge("chatsvc_tasks", "Tasks of the event loop, when this page was asked for")
 threads = Gauge("chatsvc_threads", "Threads, when this page was asked for")
+heap_bytes = Gauge(
+    "chatsvc_heap_bytes", "Memory in use, small Python objects apart, when this page was asked for"
+)
+python_blocks = Gauge("chatsvc_python_blocks", "Small Python objects alive, when this page was asked for")
 http_lines = Gauge(
     "chatsvc_http_lines", "Open lines of clients without a WebSocket: stream, poll", ["transport"]
 )

@@ -32,6 +32,8 @@ _METRICS = {
     "model requests in flight": "chatsvc_llm_in_flight",
     "model sockets": "chatsvc_llm_sockets",
     "lanes busy": "chatsvc_llm_lanes_busy",
+    "web: heap in use MiB": "chatsvc_heap_bytes",
+    "web: Python objects, thousands": "chatsvc_python_blocks",
     "contexts MiB": "chatsvc_context_bytes",
     "answers kept MiB": "chatsvc_answer_cache_bytes",
 }
@@ -54,8 +56,14 @@ def _web(webs: Iterable[Web]) -> Figures:
     for web in webs:
         sums = _sums(web)
         for name, metric in _METRICS.items():
-            found[name] += sums.get(metric, 0.0) / (MIB if name.endswith("MiB") else 1)
+            found[name] += sums.get(metric, 0.0) / _unit(name)
     return found
+
+
+def _unit(figure: str) -> int:
+    if figure.endswith("MiB"):
+        return MIB
+    return 1_000 if figure.endswith("thousands") else 1
 
 
 def _sums(web: Web) -> Mapping[str, float]:
