@@ -90,8 +90,9 @@ async def test_a_connection_that_fails_leaves_nothing_behind(
     how: ConnectionFault, site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
     async with leaving_nothing(site, upstream, one) as line:
-        upstream.end_connections()
+        # In this order: what ends is opened again at once.
         upstream.break_connections(*[how] * 6)
+        upstream.end_connections()
         assert await asked(line, site) == "builtin"
         upstream.forget()
         assert await asked(line, site) == "first"

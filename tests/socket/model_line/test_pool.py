@@ -13,7 +13,7 @@ from apps.llm.pool import standing_here
 from tests.fakes.upstream.faults import Action, Place, Plan, fault
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
-from tests.support.model_line import SAID, ask, opened
+from tests.support.model_line import BEGINS_S, SAID, ask, opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,12 +55,15 @@ async def test_what_a_cancelled_answer_closed_is_opened_again_before_the_next_qu
 ) -> None:
     upstream.next(STALL)
     async with opened(site) as line:
+        own = asyncio.all_tasks()
         turn = asyncio.create_task(ask(line, site))
         await upstream.until("stalled", 1)
         turn.cancel()
         await asyncio.gather(turn, return_exceptions=True)
         await upstream.until("connections_opened", 2)
         await upstream.until("finished", 2)
+        if warming := asyncio.all_tasks() - own:  # which has yet to hear that
+            await asyncio.wait(warming, timeout=BEGINS_S)
         assert (await ask(line, site)).text == SAID
         assert upstream.counts().connections_opened == 2
 
