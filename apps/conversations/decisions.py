@@ -162,6 +162,8 @@ def _hand_back(state: State, command: c.HandBack) -> Change:
     change = Change(state, command.at)
     _set_owner(change, OwnerKind.ASSISTANT, reason="agent")
     state.waiting_since = None
+    # A question whose answer was cut off by the takeover is due again, unless the agent has answered it.
+    state.turn_question = 0
     return change
 
 

@@ -86,5 +86,6 @@ def unanswered() -> list[str]:
 
 
 def _answerable() -> QuerySet[Message]:
-    """Newest first, without the parts a dead turn has left: those answer nothing."""
-    return Message.objects.exclude(state=MessageState.INTERRUPTED).order_by("-place")
+    """Newest first, without what was left of answers that were cut off: that answers nothing."""
+    cut_off = (MessageState.INTERRUPTED, MessageState.TAKEN_OVER)
+    return Message.objects.exclude(state__in=cut_off).order_by("-place")

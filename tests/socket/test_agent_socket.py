@@ -11,9 +11,10 @@ from websockets.exceptions import InvalidStatus
 from apps.accounts.models import Agent
 from apps.conversations.models import Conversation
 from apps.telemetry.waterfall import STAGES
-from tests.fakes.upstream.faults import Plan
+from tests.fakes.upstream.faults import FAILING, Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, ToolCall
+from tests.socket.test_turns import stored
 from tests.support.client import Client, connected
 from tests.support.processes import Web
 from tests.support.world import act, made
@@ -107,6 +108,28 @@ async def test_handing_back_lets_the_assistant_answer_what_is_open(
         await desk.expect("ack", id=await act(desk, "conversation.hand_back", line.conversation))
         answer = await line.answer()
     assert answer["text"] == "I am back."
+
+
+@pytest.mark.parametrize("shown", [False, True])
+async def test_a_question_whose_answer_a_takeover_cut_is_answered_after_handing_back(
+    web: Web, plain_upstream: Upstream, shown: bool
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(
+        Plan(script=Text(LONG), tokens_per_s=40) if shown else FAILING["stall_before_first_data"]
+    )
+    kim = await asyncio.to_thread(world.agent, "Kim")
+    async with world.customer(web) as line, world.desk(web, kim) as desk:
+        await line.say("How long is the warranty?")
+        await line.client.expect("delta" if shown else "turn.started")
+        await desk.expect("ack", id=await act(desk, "conversation.take", line.conversation))
+        await line.client.expect("turn.ended", end="taken_over")
+        plain_upstream.always(Plan(script=Text("Two years.")))
+        await desk.expect("ack", id=await act(desk, "conversation.hand_back", line.conversation))
+        await line.message("Two years.")
+    cut = [("assistant", "taken_over")] if shown else []
+    rows = [row[1:3] for row in await stored(line.conversation)]
+    assert rows == [("customer", "complete"), *cut, ("assistant", "complete")]
 
 
 async def test_the_models_action_hands_over_and_announces(web: Web, plain_upstream: Upstream) -> None:
