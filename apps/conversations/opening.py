@@ -10,11 +10,22 @@ from apps.wire.protocol import Status
 
 
 def current_conversation(customer: str, locale: str) -> str:
-    """The newest open conversation, or else an empty one, made if need be. At most four queries."""
-    newest = (
-        Conversation.objects.filter(customer_id=customer, status=Status.OPEN).order_by("-last_at").first()
-    )
-    return newest.pk if newest is not None else empty_conversation(customer, locale)
+    """The newest open conversation, or else an empty one, made if need be. At most six queries.
+
+    Of two sockets that come at once, perhaps to different processes, both are shown the same one, however much later
+    the second of them goes on.
+    """
+    newest = _newest_open(customer)
+    if newest is not None:
+        return newest
+    with transaction.atomic():
+        Customer.objects.select_for_update(no_key=True).get(pk=customer)
+        return _newest_open(customer) or empty_conversation(customer, locale)
+
+
+def _newest_open(customer: str) -> str | None:
+    open_ones = Conversation.objects.filter(customer_id=customer, status=Status.OPEN)
+    return open_ones.order_by("-last_at").values_list("pk", flat=True).first()
 
 
 def empty_conversation(customer: str, locale: str) -> str:
