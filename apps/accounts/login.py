@@ -6,7 +6,6 @@ Without Redis log-ins go on unlimited: whoever must repair the service has to ge
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from django.utils.translation import ngettext
 from redis import Redis
 from unfold.forms import AuthenticationForm as UnfoldAuthenticationForm
 
+from apps.stores.addresses import neighbourhood
 from apps.stores.buckets import Bucket, give_back, take
 from apps.stores.redis import Unreachable, connect_blocking
 from apps.telemetry import instruments
@@ -61,23 +61,12 @@ class AdminLogin(PacedLogin, UnfoldAuthenticationForm):  # type: ignore[misc]  #
 
 def _buckets(username: str, address: str) -> tuple[Bucket, ...]:
     """Of this name from here; of everybody from here, for an office behind one address; of this name from anywhere."""
-    name, here = _digest(username.strip().casefold()), _neighbourhood(address)
+    name, here = _digest(username.strip().casefold()), neighbourhood(address)
     return (
         Bucket(f"login:both:{name}:{here}", burst=5, every_s=60),
         Bucket(f"login:address:{here}", burst=50, every_s=5),
         Bucket(f"login:name:{name}", burst=100, every_s=60),
     )
-
-
-def _neighbourhood(address: str) -> str:
-    """What one customer of a provider has: an IPv4 address, or a /64 of IPv6, in which each may take any address."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address) or parsed.ipv4_mapped:
-        return str(parsed if isinstance(parsed, ipaddress.IPv4Address) else parsed.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(parsed), 64), strict=False).network_address)
 
 
 def _digest(name: str) -> str:
