@@ -59,8 +59,10 @@ class ProcessOwner:
     connections: Connections
     http_lines: HttpLines
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, room: int = 10_000) -> None:
+        """`room` is for how many connections of clients there is."""
         self._limits = limits or Limits()
+        self._room = room
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
@@ -113,7 +115,7 @@ class ProcessOwner:
             resync=Resync(switchboard, supervisor),
             drafts=Drafts(runtime, warmups),
         )
-        self.connections = Connections(self.office)
+        self.connections = Connections(self.office, self._room)
         self._lines = Lines(self.connections)
         self._relay = Relay(self._lines)
         self.http_lines = HttpLines(self._lines, self._relay)
@@ -141,6 +143,8 @@ class ProcessOwner:
             ("context window", office.runtime.contexts.keep_sized),
             ("resync", office.resync.run),
             ("passes", self.connections.passes.watch),
+            ("rates", self.connections.rates.share),
+            ("connections", self.connections.sweep),
         ):
             self.spawn(_kept_up(service, name), name)
 

@@ -10,12 +10,25 @@ from apps.accounts.sessions import agent_for_session, session_key
 from apps.engine.types import FactsState
 from apps.gateway.origins import header, own_origin
 from apps.gateway.peer import Peer
+from apps.gateway.rates import of_address
 from apps.gateway.verbs import Verb, command_of
 from apps.inbox.presence import RENEW_S
 from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.wire import protocol as wire
 from apps.wire.publish import Audience
+
+# What reaches the database.
+_COUNTED = (
+    wire.Watch,
+    wire.Send,
+    wire.Take,
+    wire.HandBack,
+    wire.Resolve,
+    wire.Reopen,
+    wire.SetPresence,
+    wire.FetchHistory,
+)
 
 
 class AgentPeer(Peer):
@@ -41,7 +54,7 @@ class AgentPeer(Peer):
         elif not self._greeted:
             self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
             self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
-        else:
+        elif not isinstance(frame, _COUNTED) or self.within_rate(self._bounds, frame):
             await self.answered(frame, self._act(frame))
 
     async def _hello(self, hello: wire.Hello) -> None:
@@ -49,6 +62,9 @@ class AgentPeer(Peer):
             self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
             return
         self.hello_came()
+        if not self.within_rate(of_address(self.address), hello):
+            self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
+            return
         agent = await in_database(agent_for_session, header(self.scope, b"cookie"))
         if agent is None:
             self.refuse(wire.ErrorCode.BAD_TOKEN, "log in again", hello)
@@ -57,7 +73,7 @@ class AgentPeer(Peer):
         self.agent, self.socket_id = agent, new_id()
         self.session = session_key(header(self.scope, b"cookie")) or ""
         self._seen = set()
-        self.greeted()
+        self.greeted(agent.id, agent.workspace_id)
         self.connections.passes.hold_agent(self)
         await self._renew()
         self.hold()

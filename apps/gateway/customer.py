@@ -12,15 +12,28 @@ from django.core.validators import validate_email
 from apps.conversations import commands as c
 from apps.conversations.selectors import NotFound
 from apps.customers.identity import BadToken, Identified, TokenFault, identify
+from apps.gateway.beats import Beats
 from apps.gateway.origins import own_origin, site_allows
 from apps.gateway.peer import Peer
+from apps.gateway.rates import of_address
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.drafts import Draft, Drafting
 from apps.turns.job import Said
 from apps.turns.office import Resume
 from apps.wire import protocol as wire
-from apps.wire.publish import Audience
+from apps.wire.publish import Audience, Encoded
+
+# What reaches the database. Stopping an answer must always be possible.
+_COUNTED = (
+    wire.Send,
+    wire.RequestHandoff,
+    wire.LeaveContact,
+    wire.FetchHistory,
+    wire.NewConversation,
+    wire.OpenConversation,
+    wire.ListConversations,
+)
 
 
 class CustomerPeer(Peer):
@@ -32,6 +45,7 @@ class CustomerPeer(Peer):
     _shown: set[str]  # what the socket listens to: its conversation, and another while that is changing
     locale = "en"
     _drafting: Drafting
+    _beats: Beats
 
     async def frame(self, text: str) -> None:
         received = Waterfall(started=self.arrived)
@@ -42,7 +56,7 @@ class CustomerPeer(Peer):
         elif not self._greeted:
             self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
             self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
-        else:
+        elif not isinstance(frame, _COUNTED) or self.within_rate(self._bounds, frame):
             await self.answered(frame, self._act(frame, received))
 
     async def _hello(self, hello: wire.Hello) -> None:
@@ -50,6 +64,9 @@ class CustomerPeer(Peer):
             self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
             return
         self.hello_came()
+        if not self.within_rate(of_address(self.address), hello):
+            self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
+            return
         try:
             who = await in_database(identify, hello.token, hello.identity)
         except BadToken as error:
@@ -62,9 +79,10 @@ class CustomerPeer(Peer):
             return
         self.who, self.locale = who, hello.locale[:16]
         self._drafting = Drafting(self.office.drafts)
+        self._beats = Beats(self.heartbeat, self.connections.rhythms, who.site_id)
         self._shown = set()
         await self.office.residents.ensure(who.site_id)
-        self.greeted(who.expires_at)
+        self.greeted(who.customer_id, who.workspace_id, who.expires_at)
         self.connections.passes.hold_customer(self)
         conversation = await self.office.conversation_for(who.customer_id, self.locale, hello.conversation)
         resume = None
@@ -82,7 +100,12 @@ class CustomerPeer(Peer):
         self._shown.add(conversation)
         try:
             await self.office.attendance.join(Audience.CUSTOMERS, conversation, self)
-            self.tell(await self.office.welcome(self.who, conversation, self.locale, resume))
+            heartbeat_s = self._beats.begin()
+            self.tell(
+                await self.office.welcome(
+                    self.who, conversation, self.locale, resume, heartbeat_s=heartbeat_s
+                )
+            )
             self.conversation = conversation
         finally:
             self.end_hold()
@@ -91,9 +114,13 @@ class CustomerPeer(Peer):
                 self._shown.discard(other)
 
     async def _act(self, frame: wire.CustomerFrame, received: Waterfall) -> None:  # noqa: C901 - one case a frame
+        if isinstance(frame, _COUNTED):
+            self._beats.asked()
+        elif not isinstance(frame, wire.Ping):
+            self._beats.heard()
         match frame:
             case wire.Ping():
-                self.tell(wire.Pong())
+                await self._beat(frame)
             case wire.Send():
                 await self._send(frame, received)
             case wire.Stop():
@@ -138,6 +165,23 @@ class CustomerPeer(Peer):
                 raise AssertionError("hello is handled before")
             case _:
                 assert_never(frame)
+
+    def deliver(self, frame: Encoded) -> None:
+        self._beats.busy()
+        super().deliver(frame)
+
+    async def _beat(self, ping: wire.Ping) -> None:
+        if self._beats.sleepy(hidden=ping.hidden) and await self._is_done():
+            self.hang_up(wire.CloseCode.ASLEEP, "asleep")
+        else:
+            self.tell(wire.Pong(heartbeat_s=self._beats.ping()))
+
+    async def _is_done(self) -> bool:
+        """Whether its conversation is resolved. While it is not, that is asked once in ten minutes."""
+        resolved = await self.office.is_resolved(self.who.customer_id, self.conversation)
+        if not resolved:
+            self._beats.busy()
+        return resolved
 
     async def _send(self, frame: wire.Send, received: Waterfall) -> None:
         text = wire.clean_text(frame.text, frame.id, "message.send")

@@ -93,9 +93,10 @@ class Outbound:
         return frame
 
     def clear(self) -> None:
-        """Forgets everything that waits."""
+        """Forgets everything that waits, a last word too."""
         self._items.clear()
         self._bytes = 0
+        self._closing = False
 
     def _is_ahead(self) -> bool:
         if not self._reports or (delta := _delta(self._items[0][0])) is None:

@@ -83,7 +83,7 @@ class Passes:
             try:
                 await self._look_at_agents()
             except DatabaseError:
-                logger.exception("the sessions of the agents could not be read")
+                logger.warning("the sessions of the agents could not be read", exc_info=True)
 
     # ------------------------------------------------------------ customers
 
@@ -113,18 +113,17 @@ class Passes:
             return
         workspaces = {holder.agent.workspace_id for holder in holders}
         stand = await in_database(standings, {holder.session for holder in holders}, workspaces)
-        await asyncio.gather(*(self._look_at_agent(holder, stand) for holder in holders))
+        changed = [
+            (holder, found)
+            for holder, known in self._agents.items()
+            # Nothing is known of one who came since the last look: what let them in may have ended meanwhile.
+            if known != (found := _standing(holder, stand))
+        ]
+        await asyncio.gather(*(self._look_at_agent(holder, found) for holder, found in changed))
         for workspace in workspaces:
             await self._look_at_roster(workspace, frozenset(stand.rosters.get(workspace, {}).items()))
 
-    async def _look_at_agent(self, holder: AgentHolder, stand: Standings) -> None:
-        found = (
-            stand.sessions.get(holder.session),
-            stand.rosters.get(holder.agent.workspace_id, {}).get(holder.agent.id),
-        )
-        # Nothing is known of one who came since the last look: what let them in may have ended meanwhile.
-        if holder not in self._agents or self._agents[holder] == found:
-            return
+    async def _look_at_agent(self, holder: AgentHolder, found: Hashable) -> None:
         try:
             await holder.check_session()
         except DatabaseError:
@@ -139,3 +138,8 @@ class Passes:
         if known not in (None, roster):
             await self._office.show_presence(workspace)
         self._rosters[workspace] = roster
+
+
+def _standing(holder: AgentHolder, stand: Standings) -> Hashable:
+    rows = stand.rosters.get(holder.agent.workspace_id, {}).get(holder.agent.id)
+    return stand.sessions.get(holder.session), rows

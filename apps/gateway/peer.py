@@ -16,9 +16,12 @@ from django.db import DatabaseError
 
 from apps.conversations.commands import LogUnavailable, Refusal
 from apps.conversations.selectors import NotFound
-from apps.gateway.connections import Connections
+from apps.gateway.allowance import Bound
+from apps.gateway.connections import Connections, Full
+from apps.gateway.heartbeat import Heartbeat, patience_s
 from apps.gateway.outbound import Close, Outbound
 from apps.gateway.pace import Pace
+from apps.gateway.rates import of_address, of_person, of_workspace
 from apps.telemetry import instruments
 from apps.wire import protocol as wire
 from apps.wire.publish import Encoded, Outgoing
@@ -26,6 +29,13 @@ from apps.wire.publish import Encoded, Outgoing
 logger = logging.getLogger(__name__)
 
 TRY_AGAIN_LATER = 1013  # of the WebSocket registry: what a client takes for a fault of the line
+COME_AGAIN_S = 10.0
+
+_FULL = {
+    Full.ADDRESS: "too many connections of this address wait to be let in",
+    Full.WAITING: "too many connections wait to be let in",
+    Full.FILES: "this process has no room for more connections",
+}
 
 
 class Peer:
@@ -44,10 +54,17 @@ class Peer:
         self.office = connections.office
         self._outbound = Outbound()
         self.too_slow: Callable[[], None] = lambda: None  # the transport may wait for one who does not read
-        self._held: list[Encoded] | None = []
+        self._held: Outbound | None = Outbound()
         self._deadline: asyncio.TimerHandle | None = None  # of the hello, then of the credentials
         self._greeted = False
-        self._pace = Pace(time.monotonic())
+        self._over = False
+        self._bounds: tuple[Bound, ...] = ()
+        self.person = ""  # whoever it is: the customer's or the agent's id
+        self.address = str((scope.get("client") or ("",))[0])
+        self.heard_at = time.monotonic()
+        self.told_to_go_at: float | None = None
+        self.heartbeat = Heartbeat()
+        self._pace = Pace(self.heard_at)
 
     # ------------------------------------------------------------ opening
 
@@ -61,6 +78,11 @@ class Peer:
 
     def opened(self) -> None:
         """It can be heard and told from now on; its hello is waited for."""
+        full = self.connections.enter(self)
+        if full is not None:
+            self.refuse(wire.ErrorCode.SLOW_DOWN, _FULL[full], retry_after_s=COME_AGAIN_S)
+            self.hang_up(wire.CloseCode.SLOW_DOWN, "too many")
+            return
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(wire.HELLO_DEADLINE_S, self._hello_missing)
 
@@ -73,9 +95,20 @@ class Peer:
         if self._deadline is not None:
             self._deadline.cancel()
 
-    def greeted(self, expires_at: datetime | None = None) -> None:
-        """The first frame was accepted, and its credentials are good until then."""
+    def within_rate(self, bounds: tuple[Bound, ...], frame: wire.ClientFrame) -> bool:
+        """Whether it may do this now, which is counted; else it is told how long to wait."""
+        wait = self.connections.rates.take(bounds)
+        if wait is not None:
+            retry_after_s = round(wait.seconds, 3)
+            self.refuse(wire.ErrorCode.SLOW_DOWN, f"too much of one {wait.of}", frame, retry_after_s)
+        return wait is None
+
+    def greeted(self, person: str, workspace: str, expires_at: datetime | None = None) -> None:
+        """The first frame was accepted: it is this person's, and its credentials are good until then."""
         self._greeted = True
+        self.person = person
+        self._bounds = (of_person(person), of_workspace(workspace), *of_address(self.address))
+        self.connections.let_in(self, person)
         instruments.sockets.labels(self.kind).inc()
         if expires_at is not None:
             left_s = (expires_at - datetime.now(UTC)).total_seconds()
@@ -91,7 +124,13 @@ class Peer:
         """Queues an answer to this client alone."""
         self._put(Outgoing(frame))
 
-    def refuse(self, code: wire.ErrorCode, message: str, frame: wire.ClientFrame | None = None) -> None:
+    def refuse(
+        self,
+        code: wire.ErrorCode,
+        message: str,
+        frame: wire.ClientFrame | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
         """Tells that `frame` changed nothing, and counts it."""
         instruments.refused_frames.labels(code.value).inc()
         self.tell(
@@ -100,12 +139,15 @@ class Peer:
                 message=message,
                 id=getattr(frame, "id", None),
                 of=str(type(frame).__struct_config__.tag) if frame is not None else None,
+                retry_after_s=retry_after_s,
                 conversation=getattr(frame, "conversation", None),
             )
         )
 
     def hang_up(self, code: int, reason: str) -> None:
         """Closes once everything queued before was sent."""
+        if not self.leaving and not self._over:
+            self._note_end(code)
         self._put(Close(code, reason))
 
     @property
@@ -115,15 +157,17 @@ class Peer:
 
     def deliver(self, frame: Encoded) -> None:
         """A published frame, from the switchboard. Kept back while the state is still being read."""
-        if self._held is not None:
-            self._held.append(frame)
-        else:
+        if self.leaving:
+            return
+        if self._held is None:
             self._put(frame)
+        elif not self._held.put(frame):
+            self._too_much_waits("held")
 
     def hold(self) -> None:
         """Keeps back what is published until `release`: the state to be shown first is still being read."""
         if self._held is None:
-            self._held = []
+            self._held = Outbound()
 
     def release(self, first: wire.ServerFrame) -> None:
         """Sends the state that was read, then what was kept back meanwhile."""
@@ -132,18 +176,29 @@ class Peer:
 
     def end_hold(self) -> None:
         """Ends the hold; what was kept back goes on its way."""
-        held, self._held = self._held or [], None
-        for frame in held:
+        held, self._held = self._held, None
+        while held is not None and (frame := held.get_now()) is not None:
             self._put(frame)
 
     def _put(self, item: Encoded | Close) -> None:
-        if self._outbound.put(item):
-            return
-        instruments.dropped.labels("socket").inc()
-        # Room for the last word: what was queued is of no use to a client that must resume.
+        if not self._outbound.put(item):
+            self._too_much_waits("socket")
+
+    def _too_much_waits(self, queue: str) -> None:
+        instruments.dropped.labels(queue).inc()
+        self.cut_off(wire.CloseCode.SLOW_DOWN, "too slow")
+
+    def cut_off(self, code: int, reason: str) -> None:
+        """Closes ahead of everything that waits, which is of no use to a client that must resume or does not read."""
+        self._note_end(code)
+        self._held = None
         self._outbound.clear()
-        self._outbound.put(Close(wire.CloseCode.SLOW_DOWN, "too slow"))
+        self._outbound.put(Close(code, reason))
         self.too_slow()
+
+    def _note_end(self, code: int) -> None:
+        self.told_to_go_at = time.monotonic()
+        instruments.hang_ups.labels(str(int(code))).inc()
 
     async def next(self) -> Encoded | Close:
         """What is to be sent next. A cancelled wait takes nothing."""
@@ -163,6 +218,7 @@ class Peer:
         if self.leaving:
             return
         self.arrived = arrived
+        self.heard()
         if wait_s := self._pace.wait_s(time.monotonic()):
             self._slow_down(text, wait_s)
             return
@@ -175,6 +231,15 @@ class Peer:
             logger.exception("a %s could not be let in", self.kind)
             self.refuse(wire.ErrorCode.UNAVAILABLE, "the service cannot be reached now; try again")
             self.hang_up(TRY_AGAIN_LATER, "unavailable")
+
+    def heard(self) -> None:
+        """It lives: something came of it, whatever it was."""
+        self.heard_at = time.monotonic()
+
+    @property
+    def patience_s(self) -> float:
+        """How long it may be silent."""
+        return patience_s(self.heartbeat.interval_s)
 
     def _slow_down(self, text: str, wait_s: float) -> None:
         instruments.refused_frames.labels(wire.ErrorCode.SLOW_DOWN.value).inc()
@@ -207,6 +272,8 @@ class Peer:
         """The transport is gone. May be called again."""
         if self._deadline is not None:
             self._deadline.cancel()
+        self._over = True
+        self.connections.leave(self, self.person)
         if self._greeted:
             self._greeted = False
             instruments.sockets.labels(self.kind).dec()

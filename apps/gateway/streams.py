@@ -139,6 +139,7 @@ class Line:
             if number <= self._polls:
                 return self._polled if number == self._polls else NO_SUCH_LINE
             self._stop_gap()
+            self.peer.heard()
             try:
                 body, ended = await self.events(min(wait_s, POLL_WAIT_S))
             finally:

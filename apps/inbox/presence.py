@@ -12,7 +12,8 @@ from redis.asyncio import Redis
 from apps.stores.redis import Unreachable
 from apps.telemetry import instruments
 
-LEASE_S = 45
+# Three heartbeats, and more than a minute: browsers run the timers of a hidden page no oftener.
+LEASE_S = 90
 RENEW_S = 15
 DEADLINE_S = 0.5
 
@@ -26,7 +27,7 @@ class Presence:
         self._redis = redis
 
     async def renew(self, workspace: str, agent: str, socket: str) -> None:
-        """Extends the socket's lease by 45 s, and forgets leases that ran out."""
+        """Extends the socket's lease by 90 s, and forgets leases that ran out."""
         await self._ask(self._renewed(workspace, f"{agent}:{socket}"), None)
 
     async def leave(self, workspace: str, agent: str, socket: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 
 # KEYS: buckets. ARGV: burst and seconds a token for each. Takes one token of each, or of none.
 # Returns how many milliseconds until every bucket has one; 0 where they were taken. Redis's clock is the only one.
@@ -38,6 +39,26 @@ return 0
 """
 
 
+# KEYS: buckets. ARGV: burst, tokens a second and tokens spent for each. Takes them whether they are there or not, down
+# to a debt of a whole burst, and returns what is left of each.
+_SPEND = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1000000
+local answer = {}
+for i, key in ipairs(KEYS) do
+  local burst, rate, spent = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
+  local kept = redis.call('HMGET', key, 'left', 'at')
+  local left = burst
+  if kept[1] then left = math.min(burst, kept[1] + math.max(0, now - kept[2]) * rate) end
+  left = math.max(-burst, left - spent)
+  redis.call('HSET', key, 'left', tostring(left), 'at', tostring(now))
+  redis.call('EXPIRE', key, math.ceil(2 * burst / rate))
+  answer[i] = tostring(left)
+end
+return answer
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """`burst` at once, then one every `every_s` seconds. Forgotten by Redis once it is full again."""
@@ -52,6 +73,25 @@ def take(redis: Redis, buckets: Sequence[Bucket]) -> int:
     limits = [limit for bucket in buckets for limit in (bucket.burst, bucket.every_s)]
     wait_ms = redis.eval(_TAKE, len(buckets), *[bucket.key for bucket in buckets], *limits)
     return ceil(int(wait_ms) / 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one process has taken of a bucket of `burst` tokens that gets `a_second` of them."""
+
+    key: str
+    burst: int
+    a_second: float
+    tokens: int
+
+
+async def spend(redis: AsyncRedis, spendings: Sequence[Spending]) -> list[float]:
+    """Takes the tokens, and tells what all processes together have left of each bucket; less than 0 is a debt."""
+    limits = [
+        limit for spending in spendings for limit in (spending.burst, spending.a_second, spending.tokens)
+    ]
+    left = await redis.eval(_SPEND, len(spendings), *[spending.key for spending in spendings], *limits)
+    return [float(tokens) for tokens in left]
 
 
 def give_back(redis: Redis, buckets: Sequence[Bucket]) -> None:

@@ -21,6 +21,27 @@ python_blocks = Gauge("chatsvc_python_blocks", "Small Python objects alive, when
 http_lines = Gauge(
     "chatsvc_http_lines", "Open lines of clients without a WebSocket: stream, poll", ["transport"]
 )
+connections = Gauge(
+    "chatsvc_connections",
+    "Connections of clients, whatever carries them, waiting for their hello or let in",
+    ["state"],
+)
+connections_refused = Counter(
+    "chatsvc_connections_refused_total",
+    "Connections for which there was no room: address, waiting, files",
+    ["why"],
+)
+heartbeat_seconds = Histogram(
+    "chatsvc_heartbeat_seconds",
+    "What customers are told to wait until their next ping",
+    buckets=(15, 20, 30, 45, 60, 90, 120),
+)
+hang_ups = Counter("chatsvc_hang_ups_total", "Connections that were told to go, by close code", ["code"])
+over_rate = Counter(
+    "chatsvc_over_rate_total",
+    "Actions refused because of what all processes allow: person, address, workspace",
+    ["of"],
+)
 relayed_errands = Counter(
     "chatsvc_relayed_errands_total", "POSTs to lines of other processes by their HTTP status", ["status"]
 )

@@ -71,7 +71,13 @@ class Office:
         return await in_database(empty_conversation, customer, locale)
 
     async def welcome(
-        self, who: Identified, conversation: str, locale: str, resume: Resume | None = None
+        self,
+        who: Identified,
+        conversation: str,
+        locale: str,
+        resume: Resume | None = None,
+        *,
+        heartbeat_s: int = wire.HEARTBEAT_S,
     ) -> wire.Welcome:
         """The state of a conversation for its customer. Raises `NotFound`."""
         (snapshot, page), online = await asyncio.gather(
@@ -93,12 +99,17 @@ class Office:
             page=page,
             assistant=site is not None and site.assistant_enabled,
             availability=reach(site, online) if site is not None else wire.Availability(online=bool(online)),
-            heartbeat_s=wire.HEARTBEAT_S,
+            heartbeat_s=heartbeat_s,
             now=milliseconds(datetime.now(UTC)),
             live=await self.supervisor.live(snapshot),
             queue_position=position,
             contact=snapshot.contact,
         )
+
+    async def is_resolved(self, customer: str, conversation: str) -> bool:
+        """Whether the conversation is done with. One query. Raises `NotFound`."""
+        snapshot = await in_database(selectors.for_customer, conversation, customer)
+        return snapshot.status is wire.Status.RESOLVED
 
     async def customer_history(self, customer: str, asked: wire.FetchHistory) -> wire.History:
         """Raises `NotFound`."""

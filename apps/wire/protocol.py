@@ -293,7 +293,7 @@ class Delta(Struct, frozen=True, omit_defaults=True, tag="delta"):
 
 
 class Pong(Struct, frozen=True, omit_defaults=True, tag="pong"):
-    pass
+    heartbeat_s: int | None = None  # from now on, where it is another than before
 
 
 class Ack(Struct, frozen=True, omit_defaults=True, tag="ack"):
@@ -511,7 +511,7 @@ class Hello(ClientFrame, frozen=True, tag="hello"):
 
 
 class Ping(ClientFrame, frozen=True, tag="ping"):
-    pass
+    hidden: bool = False  # whether nobody can see the page
 
 
 class Send(ClientFrame, frozen=True, tag="message.send"):

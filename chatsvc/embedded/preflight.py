@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import resource
 import sqlite3
 import tempfile
 from hashlib import sha256
@@ -14,9 +13,8 @@ from typing import IO
 
 from chatsvc.embedded.ports import try_bind
 from chatsvc.embedded.problems import SetupError
+from chatsvc.files import TooFewFiles, raise_limit
 
-OPEN_FILES_NEEDED = 1024
-OPEN_FILES_WANTED = 16_384
 SOCKET_PATH_LIMIT_BYTES = 107
 SQLITE_NEEDED = (3, 35)
 
@@ -69,15 +67,10 @@ def _port_line(host: str, port: int, code: int | None) -> str:
 
 def raise_open_files() -> None:
     """Lifts the soft limit of open files, one a socket, as far as it may go."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES_WANTED if hard == resource.RLIM_INFINITY else min(OPEN_FILES_WANTED, hard)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    if soft < OPEN_FILES_NEEDED:
-        raise SetupError(
-            f"Only {soft} open files are allowed, {OPEN_FILES_NEEDED} are needed: raise `ulimit -n`."
-        )
+    try:
+        raise_limit()
+    except TooFewFiles as error:
+        raise SetupError(str(error)) from error
 
 
 def check_sqlite() -> None:

@@ -82,6 +82,7 @@ EXAMPLES: tuple[p.ServerFrame, ...] = (
     p.Delta(7, 0, EMOJI),
     p.Delta(70_000, p.utf16_length(EMOJI), "\n", "c"),
     p.Pong(),
+    p.Pong(heartbeat_s=45),
     p.Ack("c-1", 1, "c", 1_750_000_000_000),
     p.Refused(p.ErrorCode.TOO_LONG, "8,000 characters at most", "c-2", "message.send"),
     p.Refused(p.ErrorCode.SLOW_DOWN, "slow down", retry_after_s=1.5, conversation="c"),

@@ -362,6 +362,38 @@ test("the heart beats as often as the server asks, and a line that does not answ
   assert.equal(net.sockets[0].readyState, 3);
 });
 
+test("the heart beats anew when a pong or a welcome asks for another interval", async (t) => {
+  const { net, tick } = await welcomed(t);
+  const pings = () => net.last.sent.filter((frame) => frame.type === "ping").length;
+  net.last.says({ type: "pong", heartbeat_s: 120 });
+  await tick(119_999);
+  assert.equal(pings(), 0);
+  await tick(1);
+  assert.equal(pings(), 1);
+  net.last.says({ type: "pong" });
+  await tick(120_000);
+  assert.equal(pings(), 2);
+  net.last.says({ type: "pong", heartbeat_s: 15 });
+  await tick(15_000);
+  assert.equal(pings(), 3);
+  net.last.says(welcome({ heartbeat_s: 60 }));
+  net.last.says({ type: "pong" });
+  await tick(59_999);
+  assert.equal(pings(), 3);
+  await tick(1);
+  assert.equal(pings(), 4);
+});
+
+test("a ping says whether the page is hidden, and nothing where it is not", async (t) => {
+  const { net, page, tick } = await welcomed(t);
+  await tick(30_000);
+  assert.deepEqual(net.last.last("ping"), { type: "ping" });
+  net.last.says({ type: "pong" });
+  page.hidden = true;
+  await tick(30_000);
+  assert.deepEqual(net.last.last("ping"), { type: "ping", hidden: true });
+});
+
 test("a line on which only the server is heard is lost: what it says of itself answers nothing", async (t) => {
   const { net, line, tick } = await welcomed(t);
   await tick(30_000);

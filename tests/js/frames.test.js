@@ -37,7 +37,7 @@ test("a frame of a later version is passed over", () => {
 });
 
 test("fields of a later version are passed over", () => {
-  assert.deepEqual(decode(Uint8Array.from([0x93, 0x03, 0x01, 0x02])), { type: "pong" });
+  assert.deepEqual(decode(Uint8Array.from([0x93, 0x03, 0x14, 0x02])), { type: "pong", heartbeat_s: 20 });
 });
 
 /** Without the null prototypes of decoded maps. @param {unknown} value */

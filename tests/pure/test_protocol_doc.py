@@ -13,9 +13,13 @@ import pytest
 from msgspec import Struct, inspect
 
 from apps.conversations.selectors import INBOX_OPEN_ROWS, INBOX_RESOLVED_ROWS, SUMMARIES
+from apps.gateway.connections import LINES_A_PERSON
+from apps.gateway.heartbeat import ANSWER_S, DEFAULT_S, HIDDEN_TIMER_S, LONGEST_S, QUIET_S
 from apps.gateway.http import BODY_DEADLINE_S, HEARTBEAT_S
 from apps.gateway.outbound import QUEUED_FRAMES
 from apps.gateway.pace import BURST_FRAMES, FRAMES_A_SECOND, PATIENCE_FRAMES
+from apps.gateway.rates import ADDRESS_RATE, PERSON_RATE, WORKSPACE_RATE
+from apps.gateway.sleep import IDLE_S
 from apps.gateway.streams import POLL_GAP_S, POLL_WAIT_S
 from apps.inbox.presence import LEASE_S
 from apps.telemetry.waterfall import STAGES
@@ -162,6 +166,20 @@ def test_limits_kept_elsewhere_are_told_too() -> None:
     told = f"more than {FRAMES_A_SECOND:.0f} frames a second, after a burst of {BURST_FRAMES}"
     assert told in SECTIONS["Error codes"]
     assert f"older than {LEASE_S} s" in " ".join(SECTIONS["Heartbeat"].split())
+    heartbeat = " ".join(SECTIONS["Heartbeat"].split())
+    assert (
+        f"{QUIET_S[0]} s at least and {QUIET_S[1]} s at most, {DEFAULT_S} s while nothing is known"
+        in heartbeat
+    )
+    assert f"with each ping, up to {LONGEST_S} s" in heartbeat
+    assert f"less than {HIDDEN_TIMER_S} s, and {ANSWER_S} s more" in heartbeat
+    assert f"nothing was said for {IDLE_S / 60:.0f} minutes" in heartbeat
+    assert DEFAULT_S == protocol.HEARTBEAT_S
+    assert f"more than {LINES_A_PERSON} lines" in SECTIONS["Close codes"]
+    rates = ", ".join(f"{a_second:.0f} after {burst:,}" for burst, a_second in (ADDRESS_RATE, WORKSPACE_RATE))
+    assert (
+        f"{PERSON_RATE[1]:.0f} a second after a burst of {PERSON_RATE[0]}, {rates}" in SECTIONS["Error codes"]
+    )
     assert f"({INBOX_OPEN_ROWS} at most), then the last {INBOX_RESOLVED_ROWS}" in SECTIONS["`inbox`"]
     assert f"{SUMMARIES} at most" in SECTIONS["`conversations`"]
 

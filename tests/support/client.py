@@ -103,13 +103,16 @@ async def connected(
     subprotocol: str | None = JSON_SUBPROTOCOL,
     origin: str | None = None,
     cookie: str | None = None,
+    address: str | None = None,
 ) -> AsyncIterator[Client]:
     """An open socket; nothing has been sent yet. Closes at the end if the server has not.
 
-    It takes in whatever comes: one that stopped reading would not see the answer to its close either.
+    It takes in whatever comes: one that stopped reading would not see the answer to its close either. `address` is
+    where a proxy says that it comes from.
     """
     subprotocols = [Subprotocol(subprotocol)] if subprotocol else None
-    headers = {name: value for name, value in (("Origin", origin), ("Cookie", cookie)) if value}
+    given = (("Origin", origin), ("Cookie", cookie), ("X-Forwarded-For", address))
+    headers = {name: value for name, value in given if value}
     async with connect(
         url, subprotocols=subprotocols, additional_headers=headers, max_size=None, max_queue=None
     ) as socket:

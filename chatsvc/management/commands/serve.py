@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -10,8 +11,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from chatsvc.asgi import build_application
 from chatsvc.environment import SettingError, parse_bind
+from chatsvc.files import RESERVED, WANTED, TooFewFiles, raise_limit
 from chatsvc.owner import ProcessOwner
 from chatsvc.server import serve
+
+logger = logging.getLogger(__name__)
 
 DRAIN_S = 20.0
 
@@ -29,7 +33,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             host, port = parse_bind(options["bind"])
-        except SettingError as error:
+            files = raise_limit()
+        except (SettingError, TooFewFiles) as error:
             raise CommandError(str(error)) from error
-        owner = ProcessOwner()
+        if files < WANTED:
+            logger.warning(
+                "%d open files are allowed: room for %d connections. Set LimitNOFILE to %d for all that one carries",
+                files,
+                files - RESERVED,
+                WANTED,
+            )
+        owner = ProcessOwner(room=files - RESERVED)
         sys.exit(serve(build_application(owner), owner, host, port, drain_s=options["drain_s"]))

@@ -29,7 +29,6 @@ const GROWTH = 1.5;
 const LONGEST_DELAY_MS = 30_000;
 const RESTART_SPREAD_MS = 5_000;
 const SLOW_DOWN_MS = 10_000;
-const HEARTBEAT_MS = 30_000;
 /** The server says by then what became of a frame, also where its database hangs. */
 const ANSWER_MS = 15_000;
 /** Somebody is looking: a line that is there answers a ping sooner. */
@@ -58,6 +57,9 @@ export function afterClose(code, attempt, chance, refreshed) {
   if (code === CLOSE.restarting) return { retry_ms: chance * Math.max(RESTART_SPREAD_MS, ceiling) };
   return { retry_ms: chance * ceiling };
 }
+
+/** Whether nobody can see the page; not said where somebody can. */
+const hidden = () => globalThis.document?.hidden || undefined;
 
 /**
  * Events: `frame` (detail: the frame) and `state` (detail: StateDetail). `open` is told when the server has
@@ -181,18 +183,29 @@ export class Connection extends EventTarget {
     const frame = this.#decode(data);
     if (frame === null) return;
     if (this.#state === "open" && ANSWERS.has(frame.type)) this.#answered(frame.type);
-    if (this.#state !== "open" && frame.type !== "refused") this.#welcomed(frame);
+    if (this.#state !== "open" && frame.type !== "refused") this.#welcomed();
     if (line !== this.#line) return;
+    const { heartbeat_s } = /** @type {{heartbeat_s?: number | null}} */ (frame);
+    if (heartbeat_s) this.#beat(heartbeat_s);
     if (frame.type !== "pong") this.dispatchEvent(new CustomEvent("frame", { detail: frame }));
   }
 
-  /** @param {ServerFrame} frame */
-  #welcomed(frame) {
+  #welcomed() {
     this.#expectNothing();
     this.#refreshed = false;
-    const heartbeat_ms = "heartbeat_s" in frame ? frame.heartbeat_s * 1000 : HEARTBEAT_MS;
-    this.#pulse = setInterval(() => this.send({ type: "ping" }), heartbeat_ms);
+    this.#beat();
     this.#tell("open", null, null);
+  }
+
+  /** @param {number} [heartbeat_s]  as the server last said */
+  #beat(heartbeat_s = 30) {
+    clearInterval(this.#pulse);
+    this.#pulse = setInterval(() => this.#ping(), heartbeat_s * 1000);
+  }
+
+  /** The line of a hidden page may sleep. */
+  #ping() {
+    return this.send({ type: "ping", hidden: hidden() });
   }
 
   /** Both directions work. Only a ping that came back proves a line good: one that dies young is not tried ever faster. @param {string} type */
@@ -233,8 +246,7 @@ export class Connection extends EventTarget {
 
   /** Somebody looks at the page again, or it has a network again: nothing waits for its time. @param {Event} event */
   #woken({ type }) {
-    const hidden = globalThis.document?.hidden === true;
-    if (hidden && (this.#asleep || type !== "online")) return;
+    if (hidden() && (this.#asleep || type !== "online")) return;
     if (this.#asleep) this.open();
     else if (this.#line === null) void this.#connect("reconnecting");
     else if (this.#state === "open") this.#probe(this.#line);
@@ -242,7 +254,7 @@ export class Connection extends EventTarget {
 
   /** A socket that slept with its machine still says that it is open: only an answer shows it. @param {{socket: WebSocket | null}} line */
   #probe(line) {
-    if (!this.send({ type: "ping" })) return this.#lost(line, 1006);
+    if (!this.#ping()) return this.#lost(line, 1006);
     clearTimeout(this.#timer);
     this.#timer = this.#deadline(PROBE_MS);
   }

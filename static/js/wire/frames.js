@@ -82,7 +82,7 @@ export const TEXT_LIMIT = 8000;
  */
 /** @typedef {{conversation: string, epoch: string, upto: number, events: EventFrame[], earlier: boolean, after: number | null}} Page */
 /** @typedef {{type: "delta", handle: number, offset: number, text: string, conversation: string | null}} DeltaFrame */
-/** @typedef {{type: "pong"}} PongFrame */
+/** @typedef {{type: "pong", heartbeat_s: number | null}} PongFrame */
 /** @typedef {{type: "ack", id: string, seq: number, conversation: string, at: number}} AckFrame */
 /**
  * @typedef {object} RefusedFrame
@@ -198,7 +198,7 @@ export const page = [
 export const TABLE = new Map([
   [1, ["event", event]],
   [2, ["delta", ["handle", "offset", "text", ["conversation", null]]]],
-  [3, ["pong", []]],
+  [3, ["pong", [["heartbeat_s", null]]]],
   [4, ["ack", ["id", "seq", "conversation", "at"]]],
   [5, ["refused", ["code", "message", ["id", null], ["of", null], ["retry_after_s", null], ["conversation", null]]]],
   [6, ["turn.started", ["conversation", "turn", "part", "handle", "place"]]],
