@@ -21,6 +21,7 @@ from bench.turn.questions import ROUND, visits
 from bench.turn.report import Results, write
 from bench.turn.stack import Stack, running
 
+CONVERSATIONS = 20
 LONG_TURNS = 200
 LONG_CONVERSATIONS = 2
 LONG_ANSWER_TOKENS = 10
@@ -32,6 +33,7 @@ def main() -> int:
     options = _options()
     if options.llama or options.upstream:
         return real.main(options)
+    options.conversations = options.conversations or CONVERSATIONS
     parts = tuple(options.part or PARTS)
     with running(options.profile, options.rtt_ms, _people_needed(options)) as stack:
         arms = {
@@ -116,7 +118,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.turn", description=__doc__)
     parser.add_argument("--profile", default="brief", choices=("instant", "brief", "hosted", "self-hosted"))
     parser.add_argument("--rtt-ms", type=float, help="instead of the profile's round trip")
-    parser.add_argument("--conversations", type=int, default=20)
+    parser.add_argument("--conversations", type=int, help=f"{CONVERSATIONS}; 1 with a real model server")
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--ablation-conversations", type=int, default=8, help="of ten turns, for each arm")
     parser.add_argument("--visits", type=int, default=60, help="of two questions, in the service mix")

@@ -49,6 +49,7 @@ class Arm:
 
 def main(options: argparse.Namespace) -> int:
     """The exit code: 1 where llama.cpp was not understood, or had to compute what it should have had."""
+    options.conversations = options.conversations or 1
     if options.llama:
         return _llama(options)
     key = os.environ.get(options.key_env, "") if options.key_env else ""
