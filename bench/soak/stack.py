@@ -76,7 +76,7 @@ def running(customers: int, webs: int = 2, model: Profile = MODEL) -> Iterator[S
         redis = parts.enter_context(redis_server())
         database = parts.enter_context(Databases(folder, parts.enter_context(postgres_server())).fresh())
         deployment = Deployment(database, redis, folder)
-        upstream = model_server(parts, "instant", None)
+        upstream = model_server(parts, folder / "authority", "instant", None)
         upstream.set_profile(model)
         upstream.always(Plan(script=Filler(tokens=ANSWER_TOKENS)))
         mia = lantern(datetime.now(UTC).date())["mia"]

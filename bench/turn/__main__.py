@@ -71,9 +71,9 @@ def _comparison(stack: Stack, options: argparse.Namespace) -> list[Arm]:
 
 def _overhead(stack: Stack, options: argparse.Namespace) -> list[Arm]:
     paths = (*rival_paths(stack), our_path(stack))
-    site = stack.people(options.conversations * len(paths), answer_cache="off")
-    run = Run(stack, [ROUND] * options.conversations, options.at_once, OVERHEAD_ANSWER_TOKENS)
     with stack.instant_model():
+        site = stack.people(options.conversations * len(paths), answer_cache="off")
+        run = Run(stack, [ROUND] * options.conversations, options.at_once, OVERHEAD_ANSWER_TOKENS)
         return run.of(paths, _known(site.identities), _progress("overhead"))
 
 

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,7 +27,6 @@ from tests.fakes.shop.catalog import lantern
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.control_http import RemoteUpstream
 from tests.fakes.upstream.faults import Plan
-from tests.fakes.upstream.profile import INSTANT, PROFILES, Profile
 from tests.fakes.upstream.script import Filler
 from tests.services import private_folder, running_redis
 from tests.support.processes import http_ok
@@ -57,16 +55,16 @@ class Stack:
         variables: dict[str, str],
         folder: Path,
         upstream: RemoteUpstream,
+        instant: RemoteUpstream,
         shop: Shop,
-        profile: Profile,
         model: Model,
     ) -> None:
-        self._profile = profile
         self.model = model
         self._parts = parts
         self._variables = variables
         self._folder = folder
         self.upstream = upstream
+        self._instant = instant
         self.shop = shop
         self._products: dict[str, Server] = {}
         self.redis_pid = 0
@@ -92,12 +90,16 @@ class Stack:
 
     @contextmanager
     def instant_model(self) -> Iterator[None]:
-        """The model server answers at once, over a network without delay."""
-        self.upstream.set_profile(INSTANT)
+        """Sites made meanwhile have a model server that answers at once, over a network without delay.
+
+        It is a server of its own: a connection once opened keeps the delay of its network.
+        """
+        distant, model = self.upstream, self.model
+        self.upstream, self.model = self._instant, Model(base_url=self._instant.base_url)
         try:
             yield
         finally:
-            self.upstream.set_profile(self._profile)
+            self.upstream, self.model = distant, model
 
     def stages(self) -> list[dict[str, Any]]:
         """Every turn that the products have recorded: its marks, and milliseconds by stage."""
@@ -136,22 +138,16 @@ def running(profile: str, rtt_ms: float | None, customers: int, real: Model | No
     with ExitStack() as parts:
         folder = parts.enter_context(private_folder("bench-"))
         redis = parts.enter_context(running_redis(folder))
-        upstream = model_server(parts, profile, rtt_ms)
+        authority = folder / "authority"
+        upstream = model_server(parts, authority, profile, rtt_ms)
+        instant = model_server(parts, authority, "instant", None)
         mia = lantern(datetime.now(UTC).date())["mia"]
         people = {f"c{n}": msgspec.structs.replace(mia, id=f"c{n}") for n in range(customers)}
         shop = parts.enter_context(Shop(customers=people))
         variables = _variables(folder, redis, "" if real else upstream.ca_file)
         _run(["-m", "chatsvc.embedded.prepare"], variables)
-        named = PROFILES[profile]
-        stack = Stack(
-            parts,
-            variables,
-            folder,
-            upstream,
-            shop,
-            named if rtt_ms is None else named.but(rtt_s=rtt_ms / 1_000),
-            real or Model(base_url=upstream.base_url),
-        )
+        model = real or Model(base_url=upstream.base_url)
+        stack = Stack(parts, variables, folder, upstream, instant, shop, model)
         stack.redis_pid = _listener(redis)
         worker = ["-m", "celery", "-A", "chatsvc", "worker", "--pool", "threads", "-c", "2"]
         stack.worker_pid = _start(parts, worker, variables, folder / "worker.log", lambda: True)
@@ -185,9 +181,8 @@ def _variables(folder: Path, redis_url: str, ca_file: str) -> dict[str, str]:
     }
 
 
-def model_server(stack: ExitStack, profile: str, rtt_ms: float | None) -> RemoteUpstream:
-    """A model server over TLS in a process of its own, ended with the stack."""
-    authority = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-ca-"))
+def model_server(stack: ExitStack, authority: Path, profile: str, rtt_ms: float | None) -> RemoteUpstream:
+    """A model server over TLS in a process of its own, ended with the stack. `authority` is a folder."""
     command = [
         sys.executable,
         "-m",
@@ -195,7 +190,7 @@ def model_server(stack: ExitStack, profile: str, rtt_ms: float | None) -> Remote
         "--port",
         "0",
         "--tls",
-        authority,
+        str(authority),
         "--profile",
         profile,
     ]
