@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -88,6 +89,11 @@ def for_workspace(conversation: str, workspace: str) -> Snapshot:
 def unscoped(conversation: str) -> Snapshot:
     """For our own processes, never for a frame's id. One query. Raises `NotFound`."""
     return _snapshot(_related().filter(pk=conversation).first())
+
+
+def several(conversations: Sequence[str]) -> list[Snapshot]:
+    """Those that there are, for our own processes. One query."""
+    return [_snapshot(row) for row in _related().filter(pk__in=conversations)]
 
 
 def newest_page(snapshot: Snapshot, before: int | None = None) -> Page:

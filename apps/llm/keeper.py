@@ -12,6 +12,8 @@ from apps.llm.spec import EndpointSpec
 
 # Endpoints no site wants any more are looked after at least this often.
 TEND_EVERY_S = 30.0
+# Notes of so long are written together.
+NOTES_EVERY_S = 2.0
 # After a database that refused, notes are tried again.
 WRITE_EVERY_S = 5.0
 CLOSE_WAITS_S = 3.0
@@ -34,7 +36,7 @@ class Keeper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
         self._noted = asyncio.Event()
-        self._closing = False
+        self._closed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self, wait_s: float) -> None:
@@ -51,7 +53,7 @@ class Keeper:
 
     async def close(self) -> None:
         """Stops warming at once and writes what is left to note. Bounded."""
-        self._closing = True
+        self._closed.set()
         self._noted.set()
         for task in self._tasks[:1]:
             task.cancel()
@@ -86,8 +88,11 @@ class Keeper:
             self._noted.clear()
             for site_id, capped in (await self._journal.write()).items():
                 self._on_spend(site_id, capped)
-            if self._closing and self._journal.empty:
+            if self._closed.is_set() and self._journal.empty:
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if self._journal.empty else WRITE_EVERY_S):
                     await self._noted.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(NOTES_EVERY_S):
+                    await self._closed.wait()

@@ -7,7 +7,7 @@ import time
 
 from apps.turns.buffer import INTEREST_TTL_S, StreamBuffer
 from apps.turns.switchboard import Switchboard
-from apps.wire.publish import Audience, Sink
+from apps.wire.publish import CONVERSATION, Audience, Sink
 
 RENEW_INTERVAL_S = 20.0
 
@@ -37,6 +37,6 @@ class Attendance:
         while True:
             await asyncio.sleep(RENEW_INTERVAL_S)
             until = time.time() + INTEREST_TTL_S
-            for audience in (Audience.CUSTOMERS, Audience.WATCHERS):
+            for audience in CONVERSATION:
                 for conversation in self._switchboard.listening(audience):
                     await self._buffer.show_interest(conversation, audience.value, until)

@@ -260,5 +260,4 @@ class Fanout:
         self._watched_at = time.monotonic()
 
     def _to_both(self, frame: TurnStarted | Activity | TurnEnded) -> None:
-        self._switchboard.send(Audience.CUSTOMERS, self._conversation, frame)
-        self._switchboard.send(Audience.WATCHERS, self._conversation, frame)
+        self._switchboard.send_all(self._conversation, frame)

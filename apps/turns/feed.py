@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from itertools import islice
 
 from django.db import DatabaseError
 
@@ -20,10 +21,13 @@ logger = logging.getLogger(__name__)
 
 PRESENCE_INTERVAL_S = 5.0
 QUEUE_INTERVAL_S = 2.0
+# Changes of so long are read together. An agent sees a row that much later, and no token waits for it.
+COALESCE_S = 0.05
+ROWS_AT_ONCE = 100
 
 
 class Feed:
-    """Coalesces: a conversation that changed several times is read once."""
+    """Coalesces: conversations that changed within a moment are read together, each once."""
 
     def __init__(self, switchboard: Switchboard, presence: Presence, sites: SiteResident) -> None:
         self._switchboard = switchboard
@@ -41,16 +45,17 @@ class Feed:
         """Publishes rows for ever. A row that cannot be read now shows with the conversation's next event."""
         while True:
             await self._wake.wait()
+            await asyncio.sleep(COALESCE_S)
             self._wake.clear()
             while self._changed:
-                conversation = next(iter(self._changed))
-                del self._changed[conversation]
+                some = tuple(islice(self._changed, ROWS_AT_ONCE))
+                for conversation in some:
+                    del self._changed[conversation]
                 try:
-                    await self._publish(conversation)
-                except selectors.NotFound:
-                    logger.info("conversation %s was deleted before its row was shown", conversation)
+                    for snapshot in await in_database(selectors.several, some):
+                        await self._publish(snapshot)
                 except DatabaseError:
-                    logger.exception("the inbox row of %s could not be read", conversation)
+                    logger.exception("the inbox rows of %d conversations could not be read", len(some))
 
     async def watch_presence(self) -> None:
         """Tells the agents of this process who is there, whenever that has changed."""
@@ -111,12 +116,11 @@ class Feed:
             if (site := self._sites.current(one.site)) is not None
         }
 
-    async def _publish(self, conversation: str) -> None:
-        snapshot = await in_database(selectors.unscoped, conversation)
+    async def _publish(self, snapshot: selectors.Snapshot) -> None:
         self._switchboard.send(Audience.INBOX, snapshot.workspace, InboxChanged(row=snapshot.row))
         site = self._sites.current(snapshot.site)
         if snapshot.owner.kind is OwnerKind.QUEUE and snapshot.waiting_since is not None and site is not None:
             position = await in_database(selectors.queue_position, snapshot)
             online = await self._presence.online(snapshot.workspace)
-            frame = Queue(conversation=conversation, position=position, availability=reach(site, online))
-            self._switchboard.send(Audience.CUSTOMERS, conversation, frame)
+            frame = Queue(conversation=snapshot.id, position=position, availability=reach(site, online))
+            self._switchboard.send(Audience.CUSTOMERS, snapshot.id, frame)

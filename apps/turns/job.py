@@ -52,7 +52,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A question to answer. `retrieval` has been running since the question was received."""
+    """A question to answer. `retrieval` has been running since the question was received.
+
+    `opened_seq` is the number of the last event of the commit that opened the turn; 0 where a repeat found it open.
+    """
 
     conversation: str
     site: SiteSettings
@@ -60,6 +63,7 @@ class Job:
     locale: str
     question: str
     owner_version: int
+    opened_seq: int
     retrieval: StartedRetrieval
     waterfall: Waterfall
     ahead: Ahead | None = None
@@ -109,6 +113,7 @@ def job_for(
         locale=asked.locale,
         question=asked.text,
         owner_version=appended.standing.owner.version,
+        opened_seq=appended.events[-1].seq if appended.events else 0,
         retrieval=retrieval,
         waterfall=waterfall,
         ahead=ahead,

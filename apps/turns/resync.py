@@ -18,7 +18,7 @@ from apps.stores.database import in_database
 from apps.turns.supervisor import Supervisor
 from apps.turns.switchboard import Switchboard
 from apps.wire.protocol import History, InboxChanged
-from apps.wire.publish import Audience
+from apps.wire.publish import CONVERSATION, Audience
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +61,7 @@ class Resync:
 
         A lost end of a turn that kept no text leaves no hole in the numbers, so being told the newest is not enough.
         """
-        listening = {
-            key
-            for audience in (Audience.CUSTOMERS, Audience.WATCHERS)
-            for key in self._switchboard.listening(audience)
-        }
+        listening = {key for audience in CONVERSATION for key in self._switchboard.listening(audience)}
         self._told = {key: told for key, told in self._told.items() if key in listening}
         for keys in _chunks(sorted(listening)):
             for conversation, stands in (await in_database(selectors.standings, keys)).items():
@@ -81,10 +77,9 @@ class Resync:
             return
         page = selectors.up_to_date(snapshot)
         history = History(page=page, after=page.after, live=await self._supervisor.live(snapshot))
-        for audience in (Audience.CUSTOMERS, Audience.WATCHERS):
-            if newest is not None:
-                self._switchboard.send(audience, conversation, newest, abroad=False)
-            self._switchboard.send(audience, conversation, history, abroad=False)
+        if newest is not None:
+            self._switchboard.send_all(conversation, newest, abroad=False)
+        self._switchboard.send_all(conversation, history, abroad=False)
 
     async def _tell_inboxes(self, *, all_rows: bool) -> None:
         """The rows that are newer than what was heard of them, or all."""

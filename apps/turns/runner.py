@@ -53,6 +53,7 @@ class Runner:
         self._painted: int | None = None
         self._closing = False
         self.answered = False  # whether the turn has ended as it should
+        self.undisturbed = False  # whether nothing was stored between the turn's opening and its end
         self.left_live = True  # whether the turn is not yet ended in the database
         self._stage_ends = 0.0  # monotonic
         self._begin_stage(limits.part_s)
@@ -300,6 +301,7 @@ class Runner:
             return TurnEnd.SUPERSEDED
         if stored is None:
             return TurnEnd.INTERRUPTED
+        self.undisturbed = bool(stored.events) and stored.events[0].seq == self.job.opened_seq + 1
         if stored.message is not None and stored.message.state is MessageState.TAKEN_OVER:
             return TurnEnd.TAKEN_OVER
         return end

@@ -29,7 +29,6 @@ from apps.turns.runner import Runner
 from apps.turns.runtime import Runtime
 from apps.turns.warmups import Warmups
 from apps.wire.protocol import EventKind, LiveTurn, OwnerKind
-from apps.wire.publish import Audience
 
 logger = logging.getLogger(__name__)
 
@@ -158,8 +157,7 @@ class Supervisor:
         standing, switchboard = appended.standing, self._runtime.switchboard
         self._runtime.contexts.committed(appended)
         for event in appended.events:
-            switchboard.send(Audience.CUSTOMERS, standing.conversation, event)
-            switchboard.send(Audience.WATCHERS, standing.conversation, event)
+            switchboard.send_all(standing.conversation, event)
         if not appended.events:
             return
         self._feed.changed(standing.conversation)
@@ -236,7 +234,7 @@ class Supervisor:
             self._foresight.answered(_answered(runner.job))
         if runner.answered:
             self._warmups.answered(runner.job, runner.usage, goes_on=not runner.handed_over)
-        if conversation not in self._runners:
+        if conversation not in self._runners and not runner.undisturbed:
             await self.answer_pending(conversation)
 
     def _forget(self, runner: Runner) -> None:

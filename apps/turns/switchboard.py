@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any
@@ -21,7 +21,7 @@ from apps.stores.redis import Unreachable, layer_connections
 from apps.telemetry import instruments
 from apps.turns.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
 from apps.wire.protocol import InboxChanged, ServerFrame
-from apps.wire.publish import Audience, Encoded, Outgoing, Relayed, Sink, group_name
+from apps.wire.publish import CONVERSATION, Audience, Encoded, Outgoing, Relayed, Sink, group_name
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,8 @@ class Switchboard:
     def __init__(self, process: str) -> None:
         self.process = process
         self._sinks: dict[Key, set[Sink]] = defaultdict(set)
-        self._subscribed: set[Key] = set()
+        self._wanted: dict[str, set[Key]] = defaultdict(set)  # group -> those of its keys that have sinks
+        self._subscribed: set[str] = set()  # groups
         self._layer: Any = get_channel_layer()
         self._channel = ""
         # Set once Redis has answered: a join before that is heard abroad only when it heals.
@@ -84,10 +85,12 @@ class Switchboard:
 
         Without Redis only this process's frames arrive until the subscription heals.
         """
+        group = group_name(audience, key)
         self._sinks[audience, key].add(sink)
+        self._wanted[group].add((audience, key))
         instruments.audiences.set(len(self._sinks))
-        if (audience, key) not in self._subscribed:
-            await self._subscribe((audience, key))
+        if group not in self._subscribed:
+            await self._subscribe(group)
 
     async def leave(self, audience: Audience, key: str, sink: Sink) -> None:
         """The last sink to leave ends the subscription."""
@@ -97,8 +100,13 @@ class Switchboard:
             return
         self._sinks.pop((audience, key), None)
         instruments.audiences.set(len(self._sinks))
+        group = group_name(audience, key)
+        self._wanted[group].discard((audience, key))
+        if self._wanted[group]:
+            return
+        del self._wanted[group]
         if self._channel:
-            await self._unsubscribe((audience, key))
+            await self._unsubscribe(group)
 
     def listening(self, audience: Audience) -> list[str]:
         """The keys that sockets of this process listen to."""
@@ -119,15 +127,23 @@ class Switchboard:
 
     def send(self, audience: Audience, key: str, frame: ServerFrame, *, abroad: bool = True) -> None:
         """To this process's sockets now; to other processes soon, unless `abroad` is false. Drops when swamped."""
-        outgoing = Outgoing(frame)
-        numbered = _numbered(frame)
-        self._deliver((audience, key), outgoing, numbered)
-        if abroad:
-            self._enqueue(group_name(audience, key), _message(audience, key, outgoing, numbered))
+        self._send((audience,), key, frame, abroad=abroad)
+
+    def send_all(self, conversation: str, frame: ServerFrame, *, abroad: bool = True) -> None:
+        """To customers and watchers alike: encoded once, published once."""
+        self._send(CONVERSATION, conversation, frame, abroad=abroad)
 
     def relay(self, audience: Audience, key: str, frame: Encoded) -> None:
         """To other processes alone, soon. Drops when swamped."""
-        self._enqueue(group_name(audience, key), _message(audience, key, frame, None))
+        self._enqueue(group_name(audience, key), _message((audience,), key, frame, None))
+
+    def _send(self, audiences: Sequence[Audience], key: str, frame: ServerFrame, *, abroad: bool) -> None:
+        outgoing = Outgoing(frame)
+        numbered = _numbered(frame)
+        for audience in audiences:
+            self._deliver((audience, key), outgoing, numbered)
+        if abroad:
+            self._enqueue(group_name(audiences[0], key), _message(audiences, key, outgoing, numbered))
 
     def announce(self, announcement: Told) -> None:
         """Tells every other process. May be lost: each listener has a slower way to learn the same."""
@@ -204,8 +220,9 @@ class Switchboard:
     def _dispatch(self, message: dict[str, Any]) -> None:
         match message["type"]:
             case "frame":
-                key = (Audience(message["audience"]), message["key"])
-                self._deliver(key, Relayed(message["text"], message["binary"]), message.get("numbered"))
+                frame, numbered = Relayed(message["text"], message["binary"]), message.get("numbered")
+                for audience in message["audiences"]:
+                    self._deliver((Audience(audience), message["key"]), frame, numbered)
             case "announcement":
                 self._announced(from_message(message))
             case "confirm":
@@ -283,20 +300,20 @@ class Switchboard:
         return True
 
     async def _subscribe_again(self) -> None:
-        for key in [key for key, sinks in self._sinks.items() if sinks and key not in self._subscribed]:
-            await self._subscribe(key)
-            if key not in self._subscribed:
+        for group in [group for group in self._wanted if group not in self._subscribed]:
+            await self._subscribe(group)
+            if group not in self._subscribed:
                 # The layer may believe in a subscription that was cut while it was being ended.
-                await self._discard(group_name(*key))
-                await self._subscribe(key)
+                await self._discard(group)
+                await self._subscribe(group)
 
-    async def _subscribe(self, key: Key) -> None:
+    async def _subscribe(self, group: str) -> None:
         if not self._channel:
             return  # Redis has not answered since the start: healing subscribes later
-        if await self._joined(group_name(*key), CONFIRM_DEADLINE_S):
-            self._subscribed.add(key)
-        if not self._sinks.get(key):
-            await self._unsubscribe(key)  # whoever wanted it has left meanwhile
+        if await self._joined(group, CONFIRM_DEADLINE_S):
+            self._subscribed.add(group)
+        if group not in self._wanted:
+            await self._unsubscribe(group)  # whoever wanted it has left meanwhile
 
     async def _joined(self, group: str, deadline_s: float) -> bool:
         """The layer returns before Redis has subscribed; hearing ourselves proves it."""
@@ -316,9 +333,9 @@ class Switchboard:
             del self._confirmations[nonce]
         return True
 
-    async def _unsubscribe(self, key: Key) -> None:
-        self._subscribed.discard(key)
-        await self._discard(group_name(*key))
+    async def _unsubscribe(self, group: str) -> None:
+        self._subscribed.discard(group)
+        await self._discard(group)
 
     async def _discard(self, group: str) -> None:
         try:
@@ -332,10 +349,12 @@ def _numbered(frame: ServerFrame) -> Numbered | None:
     return (frame.row.conversation, frame.row.seq) if isinstance(frame, InboxChanged) else None
 
 
-def _message(audience: Audience, key: str, frame: Encoded, numbered: Numbered | None) -> dict[str, Any]:
+def _message(
+    audiences: Sequence[Audience], key: str, frame: Encoded, numbered: Numbered | None
+) -> dict[str, Any]:
     return {
         "type": "frame",
-        "audience": audience.value,
+        "audiences": [audience.value for audience in audiences],
         "key": key,
         "text": frame.text,
         "binary": frame.binary,

@@ -10,7 +10,7 @@ from apps.wire.protocol import ServerFrame, encode_json, encode_msgpack
 
 
 class Audience(StrEnum):
-    """Who may hear a frame. Each is a group of its own for every key."""
+    """Who may hear a frame."""
 
     CUSTOMERS = "customers"  # the customer's sockets on one conversation
     WATCHERS = "watchers"  # agents looking at one conversation
@@ -18,9 +18,15 @@ class Audience(StrEnum):
     PROCESS = "process"  # one web process, for what others ask of it
 
 
+CONVERSATION = (Audience.CUSTOMERS, Audience.WATCHERS)
+
+
 def group_name(audience: Audience, key: str) -> str:
-    """The channel-layer group of an audience. `key` is a conversation, a workspace or a process id."""
-    return f"{audience.value}.{key}"
+    """The channel-layer group of an audience. `key` is a conversation, a workspace or a process id.
+
+    Both audiences of a conversation share one, since most of what happens in it is for both.
+    """
+    return f"conversation.{key}" if audience in CONVERSATION else f"{audience.value}.{key}"
 
 
 class Outgoing:
