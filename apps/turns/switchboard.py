@@ -26,6 +26,7 @@ from apps.wire.publish import CONVERSATION, Audience, Encoded, Outgoing, Relayed
 logger = logging.getLogger(__name__)
 
 PUBLISH_QUEUE = 2_000
+PUBLISHED_AT_ONCE = 100
 PUBLISH_DEADLINE_S = 1.0
 CONFIRM_DEADLINE_S = 0.25
 PROBE_DEADLINE_S = 1.0
@@ -151,7 +152,7 @@ class Switchboard:
 
     def _enqueue(self, group: str, message: dict[str, Any]) -> None:
         try:
-            self._outbox.put_nowait((time.monotonic(), group, {**message, "origin": self.process}))
+            self._outbox.put_nowait((time.monotonic(), group, message))
         except asyncio.QueueFull:
             instruments.dropped.labels("publish").inc()
             self._untold = True
@@ -168,22 +169,36 @@ class Switchboard:
 
     async def _publish(self) -> None:
         while True:
-            since, group, message = await self._outbox.get()
-            if time.monotonic() - since > NEWS_S:
-                instruments.dropped.labels("publish").inc()
-                self._untold = True
-                continue
-            try:
-                async with asyncio.timeout(PUBLISH_DEADLINE_S):
-                    await self._layer.group_send(group, message)
-            except Unreachable:
-                instruments.redis_failures.labels("publish").inc()
-                self._untold = True
-            except Exception:
-                # One message that cannot be written must not silence the process for good.
+            waiting = [await self._outbox.get()]
+            while not self._outbox.empty() and len(waiting) < PUBLISHED_AT_ONCE:
+                waiting.append(self._outbox.get_nowait())
+            by_group: dict[str, list[dict[str, Any]]] = {}
+            for since, group, message in waiting:
+                if time.monotonic() - since > NEWS_S:
+                    instruments.dropped.labels("publish").inc()
+                    self._untold = True
+                else:
+                    by_group.setdefault(group, []).append(message)
+            for group, messages in by_group.items():
+                await self._publish_to(group, messages)
+
+    async def _publish_to(self, group: str, messages: list[dict[str, Any]]) -> None:
+        together = {"type": "several", "origin": self.process, "messages": messages}
+        try:
+            async with asyncio.timeout(PUBLISH_DEADLINE_S):
+                await self._layer.group_send(group, together)
+        except Unreachable:
+            instruments.redis_failures.labels("publish").inc()
+            self._untold = True
+        except Exception:
+            # One message that cannot be written must not silence the process for good, nor take others with it.
+            if len(messages) == 1:
                 logger.exception("a message to %s could not be published", group)
             else:
-                self._own_up()
+                for message in messages:
+                    await self._publish_to(group, [message])
+        else:
+            self._own_up()
 
     def _own_up(self) -> None:
         if self._untold:
@@ -195,13 +210,15 @@ class Switchboard:
         while True:
             # No time-out round this: a cancelled receive drops the channel for good.
             message = await self._layer.receive(self._channel)
-            if message.get("origin") == self.process and message["type"] != "confirm":
-                continue
-            try:
-                self._dispatch(message)
-            except Exception:
-                # Other processes may be newer: what they say must not make this one deaf.
-                logger.exception("a message between processes could not be read")
+            own = message.get("origin") == self.process
+            for one in message["messages"] if message["type"] == "several" else (message,):
+                if own and one["type"] != "confirm":
+                    continue
+                try:
+                    self._dispatch(one)
+                except Exception:
+                    # Other processes may be newer: what they say must not make this one deaf.
+                    logger.exception("a message between processes could not be read")
 
     async def _open_channel(self) -> None:
         while True:
