@@ -24,6 +24,7 @@ class Live:
     part: int
     place: int
     text: str = ""
+    over: bool = False  # it has ended, and its message is on the way
 
 
 @dataclass(slots=True)
@@ -39,21 +40,25 @@ class Holding:
     painted: dict[tuple[str, int], str] = field(
         default_factory=dict
     )  # longest text ever shown of (turn, part)
-    handles: dict[int, tuple[str, int]] = field(default_factory=dict)
     _owner_seq: int = 0
+    _as_of: dict[int, int] = field(
+        default_factory=dict
+    )  # by place: the number as of which its message was told
     _held: dict[int, Frame] = field(default_factory=dict)
-    _beyond: bool = False  # a delta came from beyond the text held
-    _ended: bool = False  # the live turn has ended, its message is on the way
+    _ahead: list[Frame] = field(
+        default_factory=list
+    )  # deltas beyond the text held, or of an answer not yet known
+    _silent: dict[int, int | None] = field(
+        default_factory=dict
+    )  # handles that say no more, and their answer's place
 
     def apply(self, frame: Frame) -> None:
         """One server frame of this conversation."""
         match frame["type"]:
             case "welcome":
-                self._page(frame["page"])
-                self._state(frame["owner"], frame.get("live"), frame["page"]["upto"])
+                self._join(frame["page"], frame["owner"], frame.get("live"))
             case "watching":
-                self._page(frame["page"])
-                self._state(frame["row"]["owner"], frame.get("live"), frame["page"]["upto"])
+                self._join(frame["page"], frame["row"]["owner"], frame.get("live"))
             case "history":
                 self._history(frame)
             case "event":
@@ -68,7 +73,7 @@ class Holding:
     @property
     def gap(self) -> bool:
         """Something is known to be missing: ask `history.fetch` with `after`."""
-        return bool(self._held) or self._beyond or self._ended
+        return bool(self._held or self._ahead) or (self.live is not None and self.live.over)
 
     def told(self, message_id: str) -> Frame | None:
         """The message that its sender sent under this id."""
@@ -76,9 +81,22 @@ class Holding:
 
     def script(self) -> list[tuple[int, str, str]]:
         """What is on the screen, top to bottom: place, message id, text."""
-        return [(place, m["id"], m["text"]) for place, m in sorted(self.messages.items())]
+        return [
+            (place, m["id"], m["text"])
+            for place, m in sorted(self.messages.items())
+            if m.get("state") != "removed"
+        ]
 
     # ------------------------------------------------------------ pages and events
+
+    def _join(self, page: Frame, owner: Frame, live: Frame | None) -> None:
+        """A line begins: nothing of the one before is still on its way."""
+        self._page(page)
+        self._silent = {}
+        if page["upto"] >= self._owner_seq:
+            self.owner, self._owner_seq = owner, page["upto"]
+        self._relive(live, page["upto"])
+        self._settle()
 
     def _history(self, frame: Frame) -> None:
         page = frame["page"]
@@ -86,27 +104,30 @@ class Holding:
             return
         if frame.get("before") is not None:
             for event in page["events"]:
-                self._show(event)
+                self._show(event, page["upto"])
             return
         if page.get("after") is not None and page["after"] > self.seq:
             return  # it continues what others hold; ours is filled by asking
         self._page(page)
         self._relive(frame.get("live"), page["upto"])
+        self._settle()
 
     def _page(self, page: Frame) -> None:
+        if page["epoch"] != self.epoch:
+            self._begin(page["epoch"])
         after = page.get("after")
-        continues = (self.epoch == page["epoch"] and after is not None and after <= self.seq) or (
-            self.epoch == page["epoch"] and self.seq >= page["upto"]
-        )
-        if not continues:
-            self.messages = {}
-            self._held = {} if self.epoch != page["epoch"] else self._held
-            self.seq = 0
-        self.epoch = page["epoch"]
+        if not (after is not None and after <= self.seq) and self.seq < page["upto"]:
+            self.messages, self._as_of = {}, {}
         for event in page["events"]:
-            self._show(event)
+            self._show(event, page["upto"])
         self.seq = max(self.seq, page["upto"])
-        self._settle()
+
+    def _begin(self, epoch: str) -> None:
+        """Another numbering: what was held says nothing in it. Events that came before the first page belong to it."""
+        if self.epoch is not None:
+            self._held = {}
+        self.epoch, self.seq, self._owner_seq, self.live = epoch, 0, 0, None
+        self.messages, self._as_of, self._ahead = {}, {}, []
 
     def _event(self, event: Frame) -> None:
         if event["seq"] <= self.seq:
@@ -121,10 +142,10 @@ class Holding:
                 break
             event = self._held.pop(seq)
             if seq == self.seq + 1:
-                self._show(event)
+                self._show(event, seq)
                 self.seq = seq
         if self.live is not None and self.live.place in self.messages:
-            self._quiet()
+            self._quiet(self.live.handle)
 
     def _same(self, event: Frame) -> None:
         message = event.get("message")
@@ -134,7 +155,7 @@ class Holding:
         if known is not None and known["id"] != message["id"]:
             raise Contradiction(f"place {message['place']} holds {known} and is told {message}")
 
-    def _show(self, event: Frame) -> None:
+    def _show(self, event: Frame, as_of: int) -> None:
         if event["kind"] == "owner" and event["seq"] > self._owner_seq:
             self.owner, self._owner_seq = event["owner"], event["seq"]
         message = event.get("message")
@@ -152,8 +173,11 @@ class Holding:
         )
         if twin is not None:
             raise Contradiction(f"{key} stands twice: {twin} and {message}")
-        self._judge_text(message)
-        self.messages[message["place"]] = message
+        if self._as_of.get(message["place"], 0) > as_of:
+            return  # what is held is newer
+        if message.get("state") != "removed":
+            self._judge_text(message)
+        self.messages[message["place"]], self._as_of[message["place"]] = message, as_of
 
     def _judge_text(self, message: Frame) -> None:
         """What was painted of an attempt is the beginning of what is kept; only a broken one may be kept shorter."""
@@ -166,51 +190,71 @@ class Holding:
 
     # ------------------------------------------------------------ the live text
 
-    def _state(self, owner: Frame, live: Frame | None, upto: int) -> None:
-        if upto >= self._owner_seq:
-            self.owner, self._owner_seq = owner, upto
-        self._relive(live, upto)
-
-    def _relive(self, live: Frame | None, upto: int) -> None:
-        self._beyond = False
-        if live is None:
-            if self.live is not None and self.live.place <= upto:
-                self._quiet()
+    def _relive(self, told: Frame | None, upto: int) -> None:
+        """The server's word on the live answer as of `upto`: one that began later is not contradicted."""
+        live = self.live
+        if live is not None and live.place > (upto if told is None else told["place"]):
             return
-        if live["place"] in self.messages or (self.live is not None and self.live.place > live["place"]):
+        if told is None:
+            if live is not None:
+                self._quiet(live.handle)
+            self._ahead = []
             return
-        self._start(live)
-        text = live.get("text", "")
-        if self.live is not None and len(text) > len(self.live.text):
-            self._paint(text)
+        if told["place"] in self.messages:
+            return
+        same = live is not None and (live.turn, live.part) == (told["turn"], told["part"])
+        if live is not None and same:
+            if live.over:
+                return
+            live.handle = told["handle"]
+        else:
+            self.live = Live(told["handle"], told["turn"], told["part"], told["place"])
+        assert self.live is not None
+        self._silent.pop(told["handle"], None)
+        self._ahead = [delta for delta in self._ahead if delta["handle"] == told["handle"]]
+        if len(told.get("text", "")) > len(self.live.text):
+            self._paint(told["text"])
+        self._catch_up()
 
     def _start(self, frame: Frame) -> None:
-        key = (frame["turn"], frame["part"])
-        self.handles[frame["handle"]] = key
-        if frame["place"] in self.messages:
+        live, place = self.live, frame["place"]
+        if live is not None and (live.handle, live.turn, live.part) == (
+            frame["handle"],
+            frame["turn"],
+            frame["part"],
+        ):
             return
-        if self.live is None or (self.live.turn, self.live.part) != key:
-            self.live = Live(frame["handle"], *key, frame["place"])
-            self._ended = False
-        self.live.handle = frame["handle"]
+        if frame["handle"] in self._silent and (self._silent[frame["handle"]] or place) >= place:
+            return
+        if place in self.messages or (live is not None and live.place > place):
+            return
+        if live is not None:
+            self._quiet(live.handle)
+        self._silent.pop(frame["handle"], None)
+        self.live = Live(frame["handle"], frame["turn"], frame["part"], place)
+        self._catch_up()
 
     def _delta(self, frame: Frame) -> None:
         live = self.live
-        if live is None or live.handle != frame["handle"]:
-            # Of a turn that is over, or one whose start was lost: the next page brings it.
-            self._beyond = self._beyond or frame["handle"] not in self.handles
+        if frame["handle"] in self._silent or (live and live.handle == frame["handle"] and live.over):
             return
-        if frame["offset"] > len(live.text):
-            self._beyond = True
+        self._ahead.append(frame)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Paints what now follows."""
+        live = self.live
+        if live is None:
             return
-        overlap = live.text[frame["offset"] : frame["offset"] + len(frame["text"])]
-        if not frame["text"].startswith(overlap):
-            raise Contradiction(f"offset {frame['offset']} was {overlap!r} and is {frame['text']!r}")
-        self._paint(
-            live.text[: frame["offset"]] + frame["text"]
-            if not overlap
-            else live.text + frame["text"][len(overlap) :]
-        )
+        mine = [delta for delta in self._ahead if delta["handle"] == live.handle]
+        for delta in sorted(mine, key=lambda delta: int(delta["offset"])):
+            if delta["offset"] > len(live.text):
+                return
+            self._ahead.remove(delta)
+            known = live.text[delta["offset"] :]
+            if not (delta["text"].startswith(known) or known.startswith(delta["text"])):
+                raise Contradiction(f"offset {delta['offset']} was {known!r} and is {delta['text']!r}")
+            self._paint(live.text + delta["text"][len(known) :])
 
     def _paint(self, text: str) -> None:
         live = self.live
@@ -218,16 +262,22 @@ class Holding:
         if not text.startswith(live.text):
             raise Contradiction(f"painted {live.text!r}, told {text!r}")
         live.text = text
-        self.painted[live.turn, live.part] = text
+        if len(text) > len(self.painted.get((live.turn, live.part), "")):
+            self.painted[live.turn, live.part] = text
 
     def _end(self, frame: Frame) -> None:
-        if self.live is None or self.live.handle != frame["handle"]:
+        live, length = self.live, frame.get("length", 0)
+        if live is None or live.handle != frame["handle"] or length == 0 or live.place in self.messages:
+            self._quiet(frame["handle"])
             return
-        if frame.get("length", 0) == 0 or self.live.place in self.messages:
-            self._quiet()
-        else:
-            self._ended = True
+        live.over, live.text = True, live.text[:length]
+        self._ahead = [delta for delta in self._ahead if delta["handle"] != live.handle]
 
-    def _quiet(self) -> None:
-        self.live = None
-        self._ended = self._beyond = False
+    def _quiet(self, handle: int) -> None:
+        """No more of this handle."""
+        live = self.live
+        mine = live is not None and live.handle == handle
+        self._silent[handle] = live.place if live is not None and mine else None
+        self._ahead = [delta for delta in self._ahead if delta["handle"] != handle]
+        if mine:
+            self.live = None

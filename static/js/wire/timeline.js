@@ -197,9 +197,13 @@ function newest(state, page) {
   const known = state.epoch === page.epoch;
   const keeps = known && ((page.after !== null && page.after <= state.seq) || state.seq >= page.upto);
   if (keeps) return { ...merged(state, page), seq: Math.max(state.seq, page.upto) };
-  const { pending, heldEvents, heldDeltas } = state;
-  const next = merged(known ? { ...state, items: [] } : { ...empty(state.id), pending, heldEvents, heldDeltas }, page);
+  const next = merged(known ? { ...state, items: [] } : anew(state), page);
   return { ...next, epoch: page.epoch, seq: page.upto, earlier: page.earlier, oldest: oldestEvent(page, null) };
+}
+
+/** What came before the first page is counted as it is; what came in another numbering means nothing in this one. @param {Timeline} state @returns {Timeline} */
+function anew({ id, epoch, pending, heldEvents, heldDeltas }) {
+  return epoch === null ? { ...empty(id), pending, heldEvents, heldDeltas } : { ...empty(id), pending };
 }
 
 /** Every event of the page, where what we hold is not newer. @param {Timeline} state @param {Page} page @returns {Timeline} */
