@@ -85,10 +85,7 @@ class CustomerPeer(Peer):
         self.greeted(who.customer_id, who.workspace_id, who.expires_at)
         self.connections.passes.hold_customer(self)
         conversation = await self.office.conversation_for(who.customer_id, self.locale, hello.conversation)
-        resume = None
-        if hello.conversation is not None and hello.epoch is not None and hello.seq is not None:
-            resume = Resume(hello.conversation, hello.epoch, hello.seq)
-        await self._show(conversation, resume)
+        await self._show(conversation, _resume(hello))
         self.office.preloader.conversation_opened(conversation, who.customer_id, who.site_id)
 
     async def _show(self, conversation: str, resume: Resume | None = None) -> None:
@@ -158,7 +155,7 @@ class CustomerPeer(Peer):
             case wire.NewConversation():
                 await self._show(await self.office.new_conversation(self.who.customer_id, self.locale))
             case wire.OpenConversation():
-                await self._show(await self._owned(frame.conversation))
+                await self._show(await self._owned(frame.conversation), _resume(frame))
             case wire.ListConversations():
                 self.tell(await self.office.summaries(self.who.customer_id))
             case wire.Hello():
@@ -251,6 +248,13 @@ class CustomerPeer(Peer):
         for conversation in self._shown:
             leaving = self.office.attendance.leave(Audience.CUSTOMERS, conversation, self)
             self.office.runtime.spawn(leaving, "leave")
+
+
+def _resume(frame: wire.Hello | wire.OpenConversation) -> Resume | None:
+    """What the client holds, where it says so."""
+    if frame.conversation is None or frame.epoch is None or frame.seq is None:
+        return None
+    return Resume(frame.conversation, frame.epoch, frame.seq)
 
 
 def _address(frame: wire.LeaveContact) -> str:

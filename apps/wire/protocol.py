@@ -583,9 +583,14 @@ class NewConversation(ClientFrame, frozen=True, tag="conversation.new"):
 
 
 class OpenConversation(ClientFrame, frozen=True, tag="conversation.open"):
-    """Shows another conversation of the same customer on this socket."""
+    """Shows another conversation of the same customer on this socket, or the same one to another of its pages.
+
+    `epoch` and `seq` resume, as those of a hello.
+    """
 
     conversation: str
+    epoch: str | None = None
+    seq: Count | None = None
 
 
 class ListConversations(ClientFrame, frozen=True, tag="conversation.list"):

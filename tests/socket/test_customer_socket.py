@@ -167,10 +167,21 @@ async def test_a_new_conversation_starts_empty_and_the_old_one_can_be_seen(web: 
         listed = await line.client.expect("conversations")
         await line.client.send({"type": "conversation.open", "conversation": line.conversation})
         old = await line.client.expect("welcome")
+        await line.client.send(
+            {
+                "type": "conversation.open",
+                "conversation": line.conversation,
+                "epoch": old["page"]["epoch"],
+                "seq": 1,
+            }
+        )
+        resumed = await line.client.expect("welcome")
     assert (fresh["page"]["events"], fresh["owner"]["kind"]) == ([], "assistant")
     assert [item["id"] for item in listed["items"]] == [line.conversation]
     assert old["page"]["events"][0]["message"]["text"] == "I want to talk to a person"
     assert old["owner"]["kind"] == "queue"
+    assert resumed["page"]["after"] == 1
+    assert resumed["page"]["events"] == [event for event in old["page"]["events"] if event["seq"] > 1]
 
 
 async def test_asking_for_a_person_with_nobody_there_offers_hours_and_takes_an_address(web: Web) -> None:
