@@ -8,6 +8,7 @@ import { threadLines } from "../../static/js/dashboard/lines.js";
 import { Preferences } from "../../static/js/dashboard/preferences.js";
 import { allowed } from "../../static/js/dashboard/room.js";
 import { Connection } from "../../static/js/wire/connection.js";
+import { storage } from "./storage.js";
 
 const QUEUE = { kind: "queue", reason: "button" };
 const MINE = { kind: "agent", agent: "kim", name: "Kim" };
@@ -225,6 +226,28 @@ test("after a lost connection it watches again and sends what has no answer, und
     ["hello", "conversation.watch", "message.send"],
   );
   assert.equal(server.last("message.send").id, "id1");
+});
+
+test("what has no answer outlives a reload, is sent again under its id, and is shown where it was written", async (t) => {
+  const kept = storage();
+  Object.assign(globalThis, { sessionStorage: kept });
+  t.after(() => Reflect.deleteProperty(globalThis, "sessionStorage"));
+  const before = await opened(t, { owner: MINE });
+  before.desk.send("on its way");
+  before.desk.send("too long");
+  before.desk.send("stored");
+  const ids = before.server.sent.filter((frame) => frame.type === "message.send").map((frame) => frame.id);
+  before.server.says({ type: "refused", code: "too_long", message: "", id: ids[1], of: "message.send" });
+  before.server.says({ type: "ack", id: ids[2], seq: 4, conversation: "c", at: 4 });
+  before.server.says(message(4, "agent", { client_id: ids[2] }));
+  before.line.close();
+  const { server, desk } = await opened(t, { owner: MINE });
+  assert.deepEqual(server.sent.filter((frame) => frame.type === "message.send"), [{ type: "message.send", id: ids[0], conversation: "c", text: "on its way" }]);
+  assert.deepEqual(desk.room?.timeline.pending.map(({ text, state, error }) => [text, state, error]), [["on its way", "sending", null], ["too long", "failed", "too_long"]]);
+  server.says(message(4, "agent", { client_id: ids[0] }));
+  desk.discard(ids[1]);
+  assert.deepEqual(desk.room?.timeline.pending, []);
+  assert.equal(kept.getItem("chatsvc.unsent.kim"), null);
 });
 
 test("what comes into the queue is announced, in a conversation never seen before too", async (t) => {

@@ -2,7 +2,7 @@
 /** The dashboard's state and its side of the socket: frames in, state out, actions out. No DOM. */
 
 import { CatchUp } from "../wire/catchup.js";
-import { compose, discard, empty, retry } from "../wire/timeline.js";
+import { compose, discard, empty, failed, retry } from "../wire/timeline.js";
 import { countRows, emptyInbox, newlyQueued, reduceInbox } from "./inbox.js";
 import { emptyRoom, keepRoom, reduceRooms } from "./room.js";
 import { withTraces } from "./traces.js";
@@ -101,10 +101,21 @@ export class Desk extends EventTarget {
     const seen = unread[id];
     const readUpTo = seen && seen.count > 0 ? seen.read : null;
     const known = rooms.get(id);
-    const room = known && known.phase === "ready" ? { ...known, readUpTo } : emptyRoom(id, readUpTo);
+    const room = known && known.phase === "ready" ? { ...known, readUpTo } : this.#newRoom(id, readUpTo);
     this.#set({ open: id, rooms: keepRoom(rooms, room) });
     this.#read();
     this.#line.send({ type: "conversation.watch", conversation: id });
+  }
+
+  /** With what was written in it and is not stored. @param {string} id @param {number|null} readUpTo */
+  #newRoom(id, readUpTo) {
+    const room = emptyRoom(id, readUpTo);
+    const mine = this.#preferences.unsent.filter(({ conversation }) => conversation === id);
+    const timeline = mine.reduce((line, letter) => {
+      const written = compose(line, letter);
+      return letter.error === null ? written : failed(written, letter.id, letter.error);
+    }, room.timeline);
+    return { ...room, timeline };
   }
 
   /** Back to no conversation. */
@@ -134,11 +145,12 @@ export class Desk extends EventTarget {
     return null;
   }
 
-  /** Shown at once, sent when there is a connection, and sent again after one was lost. @param {string} text */
+  /** Shown at once, kept until it is stored, and sent again after a connection was lost or the page loaded anew. @param {string} text */
   send(text) {
     const { room } = this;
     if (room === null) return;
     const message = { id: this.#newId(), text, at: Date.now() + this.state.skew_ms };
+    this.#preferences.keepUnsent([...this.#preferences.unsent, { ...message, conversation: room.id, error: null }]);
     this.#setRoom({ ...room, timeline: compose(room.timeline, message) });
     this.#line.send({ type: "message.send", id: message.id, conversation: room.id, text });
   }
@@ -148,12 +160,14 @@ export class Desk extends EventTarget {
     const { room } = this;
     const message = room?.timeline.pending.find((pending) => pending.id === id);
     if (!room || !message) return;
+    this.#letterIs(id, null);
     this.#setRoom({ ...room, timeline: retry(room.timeline, id) });
     this.#line.send({ type: "message.send", id, conversation: room.id, text: message.text });
   }
 
   /** @param {string} id */
   discard(id) {
+    this.#stored(id);
     if (this.room) this.#setRoom({ ...this.room, timeline: discard(this.room.timeline, id) });
   }
 
@@ -216,7 +230,8 @@ export class Desk extends EventTarget {
     if (inbox !== before) this.#read();
     if (frame.type === "inbox") this.#welcomed(frame.now);
     if (frame.type === "watching") this.dispatchEvent(new CustomEvent("watched", { detail: frame.row.conversation }));
-    if (frame.type === "ack") this.#stored(frame.id, frame.seq);
+    if (frame.type === "event" && frame.message?.client_id) this.#stored(frame.message.client_id);
+    if (frame.type === "ack") this.#acknowledged(frame.id, frame.seq);
     if (frame.type === "refused") this.#refused(frame);
     if (frame.type === "typing" && frame.on) this.#forgetTyping(frame.conversation);
     this.#finishVerbs();
@@ -236,15 +251,26 @@ export class Desk extends EventTarget {
   #welcomed(now) {
     this.#set({ skew_ms: now - Date.now() });
     if (this.state.open !== null) this.#line.send({ type: "conversation.watch", conversation: this.state.open });
-    for (const room of this.state.rooms.values()) {
-      for (const { id, text, state } of room.timeline.pending) {
-        if (state === "sending") this.#line.send({ type: "message.send", id, conversation: room.id, text });
-      }
+    for (const { id, conversation, text, error } of this.#preferences.unsent) {
+      if (error === null) this.#line.send({ type: "message.send", id, conversation, text });
     }
   }
 
+  /** Or dropped: a letter need not be kept any more. @param {string} id */
+  #stored(id) {
+    const { unsent } = this.#preferences;
+    if (unsent.some((letter) => letter.id === id)) this.#preferences.keepUnsent(unsent.filter((letter) => letter.id !== id));
+  }
+
+  /** @param {string} id @param {string|null} error why it was refused; null while it is on its way */
+  #letterIs(id, error) {
+    const { unsent } = this.#preferences;
+    if (unsent.some((letter) => letter.id === id)) this.#preferences.keepUnsent(unsent.map((letter) => (letter.id === id ? { ...letter, error } : letter)));
+  }
+
   /** @param {string} id @param {number} seq */
-  #stored(id, seq) {
+  #acknowledged(id, seq) {
+    this.#stored(id);
     const verb = this.state.verbs.get(id);
     if (!verb) return;
     this.#set({ verbs: new Map(this.state.verbs).set(id, { ...verb, seq }) });
@@ -255,6 +281,7 @@ export class Desk extends EventTarget {
 
   /** @param {import("../wire/frames.js").RefusedFrame} frame */
   #refused(frame) {
+    if (frame.id !== null) this.#letterIs(frame.id, frame.code);
     const verb = frame.id === null ? undefined : this.state.verbs.get(frame.id);
     if (frame.id === null || !verb) return;
     this.#dropVerb(frame.id);

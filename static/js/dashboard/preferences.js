@@ -2,14 +2,29 @@
 /** What is kept in this browser: settings, unread counts and unsent texts. Storage only; works without one too. */
 
 /** @typedef {"sound"|"notify"|"letters"|"theme"|"filter"} Setting */
+/** A message that no server has acknowledged. @typedef {{ id: string, conversation: string, text: string, at: number, error: string|null }} Letter */
 
 /** @type {Record<Setting, string>} */
 const DEFAULTS = { sound: "on", notify: "off", letters: "on", theme: "system", filter: "all" };
 
 export class Preferences {
+  /** What outlives a reload of its tab. @type {readonly Letter[]} */
+  #unsent;
+
   /** @param {string} agent whose they are */
   constructor(agent) {
     this.agent = agent;
+    this.#unsent = parsed(read("sessionStorage", this.#unsentKey));
+  }
+
+  get unsent() {
+    return this.#unsent;
+  }
+
+  /** @param {readonly Letter[]} letters */
+  keepUnsent(letters) {
+    this.#unsent = letters;
+    write("sessionStorage", this.#unsentKey, letters.length === 0 ? null : JSON.stringify(letters));
   }
 
   /**
@@ -57,6 +72,7 @@ export class Preferences {
 
   /** Whether any conversation holds unsent text. */
   hasDrafts() {
+    if (this.#unsent.length > 0) return true;
     try {
       return Object.keys(sessionStorage).some((key) => key.startsWith(this.#draftKey("")));
     } catch {
@@ -65,6 +81,7 @@ export class Preferences {
   }
 
   forgetDrafts() {
+    this.keepUnsent([]);
     try {
       for (const key of Object.keys(sessionStorage))
         if (key.startsWith(this.#draftKey(""))) sessionStorage.removeItem(key);
@@ -73,9 +90,23 @@ export class Preferences {
     }
   }
 
+  get #unsentKey() {
+    return `chatsvc.unsent.${this.agent}`;
+  }
+
   /** @param {string} conversation */
   #draftKey(conversation) {
     return `chatsvc.draft.${this.agent}.${conversation}`;
+  }
+}
+
+/** @param {string|null} kept @returns {Letter[]} */
+function parsed(kept) {
+  try {
+    const letters = JSON.parse(kept ?? "[]");
+    return Array.isArray(letters) ? letters : [];
+  } catch {
+    return []; // written by hand
   }
 }
 
