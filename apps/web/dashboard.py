@@ -28,16 +28,19 @@ View: TypeAlias = Callable[..., HttpResponseBase]
 Words: TypeAlias = dict[str, dict[str, Any]]
 
 SCRIPTS = settings.BASE_DIR / "static" / "js"
-# `theme.js` comes before the first paint; the others where WebSockets fail.
+# `theme.js` comes before the first paint, a shared line is for customers; the others where WebSockets fail.
 NOT_AT_ONCE = {
     "theme.js",
     "event-reader.js",
     "fallback.js",
     "fetch-stream.js",
     "http-line.js",
+    "hub.js",
+    "locks.js",
     "long-poll.js",
     "one-held.js",
     "posts.js",
+    "shared-line.js",
 }
 
 

@@ -19,6 +19,7 @@ class Line:
         self._open: list[tuple[WebSocketRoute, WebSocketRoute]] = []
         self._held: list[tuple[WebSocketRoute, str | bytes]] | None = None
         self._broken = False
+        self._swallows = False
 
     def route(self, page: Page) -> None:
         page.route_web_socket(self._address, self._connect)
@@ -34,6 +35,10 @@ class Line:
         for page, message in held:
             page.send(message)
 
+    def swallow(self) -> None:
+        """What the pages say from now on does not arrive; they hear on."""
+        self._swallows = True
+
     def cut(self) -> None:
         """Breaks the connections of now and lets none through until `mend`."""
         self._broken = True
@@ -43,7 +48,9 @@ class Line:
         self._open = []
 
     def mend(self) -> None:
-        self._broken = False
+        """From now on all gets through; what was on its way is lost."""
+        self._broken = self._swallows = False
+        self._held = None
 
     def _connect(self, page: WebSocketRoute) -> None:
         if self._broken:
@@ -52,12 +59,17 @@ class Line:
         server = page.connect_to_server()
         self._open.append((page, server))
         server.on_message(lambda message: self._hear(page, message))
+        page.on_message(lambda message: self._say(server, message))
 
     def _over_http(self, route: Route) -> None:
         if self._broken:
             route.abort()
         else:
             route.continue_()
+
+    def _say(self, server: WebSocketRoute, message: str | bytes) -> None:
+        if not self._swallows:
+            server.send(message)
 
     def _hear(self, page: WebSocketRoute, message: str | bytes) -> None:
         if self._held is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from playwright.sync_api import Page
 
@@ -20,3 +21,15 @@ def until(page: Page, true: Callable[[], bool], what: str) -> None:
     while not true():
         assert time.monotonic() < late, f"in vain waited for {what}"
         page.wait_for_timeout(20)
+
+
+@contextmanager
+def halted(page: Page) -> Iterator[None]:
+    """Meanwhile nothing runs in the page, as while a long task does, or in one that is frozen."""
+    debugger = page.context.new_cdp_session(page)
+    debugger.send("Debugger.enable")
+    debugger.send("Debugger.pause")
+    try:
+        yield
+    finally:
+        debugger.detach()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.sync_api import Frame, Page, WebSocket, expect
 
 from chatsvc.environment import BASE_DIR
-from tests.browser.pages import until
+from tests.browser.pages import halted, until
 from tests.support.client import Frame as WireFrame
 from tests.support.client import decode
 
@@ -57,6 +58,33 @@ class Shopper:
         self.launcher.click()
         self.welcomed()
         return self
+
+    def follow(self) -> Shopper:
+        """Opens the chat where another tab has the line."""
+        self.launcher.click()
+        self.connected()
+        return self
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The browser freezes the page and says so, as it does before a laptop sleeps.
+
+        Chromium freezes no page that is watched by Playwright: the events are ours, and a debugger stops the page.
+        """
+        self._happens("freeze")
+        with halted(self.page):
+            yield
+        self._happens("resume")
+
+    def _happens(self, name: str) -> None:
+        self.frame.evaluate("(name) => void document.dispatchEvent(new Event(name))", name)
+
+    def connected(self) -> None:
+        """Waits until the chat has a line, its own or another tab's, and was shown how things stand."""
+        expect(self.box).to_be_visible()
+        script = "() => document.querySelector('chat-app').chat.connection"
+        until(self.page, lambda: self.frame.evaluate(script) == "open", "a line")
+        expect(self.notice).to_be_hidden()
 
     def welcomed(self, times: int = 1) -> None:
         """Waits until the newest socket has been welcomed: what is shown then is the server's word."""
@@ -129,6 +157,10 @@ class Shopper:
             ])"""
         )
         return [(author, text) for author, text in read]
+
+    @property
+    def open_sockets(self) -> int:
+        return sum(not socket.closed for socket in self.sockets)
 
     @property
     def conversation(self) -> str:

@@ -41,7 +41,7 @@ def test_a_reload_in_the_middle_shows_the_text_so_far_and_the_rest(story: Story,
 def test_a_second_tab_shows_the_same_and_both_go_on_together(story: Story, open_page: OpenPage) -> None:
     first = story.shopper(open_page).open()
     ask_and_pause(story, first)
-    second = first.second_tab().open()
+    second = first.second_tab().follow()
     expect(second.answers.last.locator(".bubble")).to_have_text(SO_FAR)
     story.go_on()
     assert first.answered() == second.answered() == TALE

@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../static/js/wire/shared-line.js"; // loaded, so that its import takes no time
 import { Chat } from "../../static/js/widget/chat.js";
 import { Session } from "../../static/js/widget/session.js";
 import { Keep } from "../../static/js/widget/storage.js";
 import { rows } from "../../static/js/wire/timeline.js";
+import { browser as pagesOf } from "./pages.js";
 import { network, turns, welcome } from "./socket.js";
 import { storage } from "./storage.js";
 
@@ -37,13 +39,14 @@ function browser(t) {
       return Response.json({ token: `v${visitors}`, expires_at: Date.now() + 30 * 24 * 3600_000 });
     },
   });
-  const tab = () => {
+  /** @param {{share?: any}} [options] */
+  const tab = ({ share } = {}) => {
     const net = network();
     Object.assign(globalThis, { WebSocket: net.socketClass });
     const keep = new Keep("site:", () => kept);
     const session = new Session({ site: "s", keep, renewIdentity: async () => "" });
     let locale = "en";
-    const chat = new Chat({ url: "wss://chat.example/ws/customer", session, keep, locale: () => locale });
+    const chat = new Chat({ url: "wss://chat.example/ws/customer", session, keep, locale: () => locale, share });
     /** @type {string[]} */
     const refusals = [];
     chat.addEventListener("refused", (event) => refusals.push(/** @type {CustomEvent} */ (event).detail));
@@ -529,4 +532,105 @@ test("a refused identity is asked for again from the page; without one the custo
   assert.equal(session.who, "mia");
   assert.deepEqual(await session.credentials(true), { token: "v1", identity: "" });
   assert.equal(session.who, "");
+});
+
+/** Tabs that share one line. @param {import("node:test").TestContext} t */
+function sharing(t) {
+  const all = browser(t);
+  const pages = pagesOf();
+  const life = new EventTarget();
+  Object.assign(globalThis, { addEventListener: life.addEventListener.bind(life), removeEventListener: life.removeEventListener.bind(life) });
+  /** As the scripts of this page would: with its locks and channels. @param {import("./pages.js").Page} page @param {() => unknown} act */
+  const within = async (page, act) => {
+    Object.defineProperty(globalThis, "navigator", { value: { locks: page.locks }, configurable: true });
+    Object.assign(globalThis, { BroadcastChannel: page.Channel });
+    act();
+    for (let turn = 0; turn < 4; turn += 1) await turns();
+  };
+  const tab = () => {
+    const page = pages.page();
+    const made = all.tab({ share: () => import("../../static/js/wire/shared-line.js") });
+    return { ...made, page, acts: (/** @type {() => unknown} */ act) => within(page, act) };
+  };
+  return { ...all, tab };
+}
+
+test("a second tab speaks and hears through the first", async (t) => {
+  const { tab } = sharing(t);
+  const [one, two] = [tab(), tab()];
+  await one.acts(() => one.chat.open());
+  await one.greet();
+  await turns();
+  await two.acts(() => two.chat.open());
+  one.says(welcome({ page: page(1, [said(1, "old")]) }));
+  await turns();
+  assert.equal(two.net.sockets.length, 0);
+  assert.deepEqual([two.chat.connection, two.shown()], ["open", ["old"]]);
+  two.chat.say("hello");
+  await turns();
+  const [{ id }] = one.sent("message.send");
+  one.says({ type: "ack", id, seq: 2, conversation: "c", at: 2 });
+  await turns();
+  assert.deepEqual(two.shown(), ["old", "hello (sent)"]);
+  one.says(said(2, "hello", { client_id: id }));
+  await turns();
+  assert.deepEqual(two.shown(), ["old", "hello"]);
+});
+
+test("a tab that takes over sends again what the one before may not have", async (t) => {
+  const { tab, kept } = sharing(t);
+  const [one, two] = [tab(), tab()];
+  await one.acts(() => one.chat.open());
+  await one.greet();
+  await turns();
+  await two.acts(() => two.chat.open());
+  one.says(welcome({ page: page(1, [said(1, "old")]) }));
+  await turns();
+  one.page.frozen = true;
+  two.chat.say("hello");
+  await turns();
+  assert.deepEqual(one.sent("message.send"), []);
+  await two.acts(() => one.page.end());
+  await two.greet({ page: page(1, [], { after: 1 }) });
+  assert.equal(two.sent("hello")[0].seq, 1);
+  const [{ id }] = two.sent("message.send");
+  two.says(said(2, "hello", { client_id: id }));
+  assert.deepEqual(two.shown(), ["old", "hello"]);
+  assert.equal(kept.getItem("site:outbox"), null);
+});
+
+test("who logs out in a tab that follows is told nothing more of who was here", async (t) => {
+  const { tab } = sharing(t);
+  const [one, two] = [tab(), tab()];
+  await one.acts(() => one.chat.open());
+  await one.greet();
+  await turns();
+  await two.acts(() => two.chat.open());
+  one.says(welcome({ page: page(1, [said(1, "private")]) }));
+  await turns();
+  assert.deepEqual(two.shown(), ["private"]);
+  await two.acts(() => two.chat.logout());
+  one.says(said(2, "private too"));
+  await turns();
+  await two.greet({ customer: "k2" });
+  assert.deepEqual(two.shown(), []);
+  assert.equal(two.sent("hello")[0].token, "v2");
+  await one.acts(() => one.chat.follow());
+  two.says(welcome({ customer: "k2" }));
+  await turns();
+  assert.deepEqual([one.shown(), one.chat.customer], [[], "k2"]);
+  assert.equal(one.net.last.readyState, 3);
+});
+
+test("tabs in two languages have a line each", async (t) => {
+  const { tab } = sharing(t);
+  const [one, two] = [tab(), tab()];
+  await one.acts(() => one.chat.open());
+  await one.greet();
+  await turns();
+  two.speak("zh");
+  await two.acts(() => two.chat.open());
+  assert.equal(two.sent("hello").length, 0);
+  await two.greet();
+  assert.equal(two.sent("hello")[0].locale, "zh");
 });

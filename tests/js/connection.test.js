@@ -5,6 +5,7 @@ import { test } from "node:test";
 import "../../static/js/wire/fallback.js"; // loaded, so that its import takes no time
 import { CLOSE, Connection, afterClose } from "../../static/js/wire/connection.js";
 import { network, turns, welcome } from "./socket.js";
+import { storage } from "./storage.js";
 
 /** @typedef {import("../../static/js/wire/connection.js").StateDetail} StateDetail */
 
@@ -315,6 +316,31 @@ test("a page that nobody sees is in no hurry, unless its network is back", async
   assert.equal(net.sockets.length, 9);
 });
 
+test("a page that is frozen ends its line, and takes it up again when it thaws, seen or not", async (t) => {
+  const { net, line, told, tick, happens, page } = await welcomed(t);
+  page.hidden = true;
+  await happens("freeze");
+  assert.equal(net.last.readyState, 3);
+  assert.deepEqual(told.at(-1), { state: "reconnecting", code: null, retry_ms: null });
+  await tick(600_000);
+  assert.equal(net.sockets.length, 1);
+  await happens("resume");
+  assert.equal(net.sockets.length, 2);
+  net.last.accept();
+  net.last.says(welcome());
+  assert.equal(line.state, "open");
+});
+
+test("a page frozen between two attempts makes none until it thaws", async (t) => {
+  const { net, tick, happens } = await welcomed(t);
+  net.last.ends(1006);
+  await happens("freeze");
+  await tick(600_000);
+  assert.equal(net.sockets.length, 1);
+  await happens("resume");
+  assert.equal(net.sockets.length, 2);
+});
+
 test("a socket found closed after a sleep is replaced without asking it", async (t) => {
   const { net, told, happens } = await welcomed(t);
   net.last.readyState = 3;
@@ -449,12 +475,29 @@ test("a welcome without a heartbeat beats every half minute", async (t) => {
   assert.deepEqual(net.last.last("ping"), { type: "ping" });
 });
 
+test("whoever wakes a line spares it the wait, and asks an open one whether it is there", async (t) => {
+  const { net, line, page } = await welcomed(t);
+  page.hidden = true;
+  net.last.ends(1006);
+  line.wake();
+  await turns();
+  assert.equal(net.sockets.length, 2);
+  net.last.accept();
+  net.last.says(welcome());
+  line.wake();
+  assert.deepEqual(net.last.sent.at(-1), { type: "ping", hidden: true });
+  line.close();
+  line.wake();
+  await turns();
+  assert.equal(net.sockets.length, 2);
+});
+
 test("a closed line is silent for good", async (t) => {
   const { net, line, told, tick, happens } = await welcomed(t);
   line.close();
   assert.deepEqual(told.at(-1), { state: "closed", code: null, retry_ms: null });
   const before = told.length;
-  for (const name of ["online", "pageshow", "visibilitychange"]) await happens(name);
+  for (const name of ["online", "pageshow", "visibilitychange", "freeze", "resume"]) await happens(name);
   await tick(600_000);
   assert.equal(net.sockets.length, 1);
   assert.equal(net.last.readyState, 3);
@@ -550,4 +593,29 @@ test("what cut everything off says nothing against sockets", async (t) => {
   net.last.accept();
   net.last.says(welcome());
   assert.equal(line.state, "open");
+});
+
+test("where another way worked for the page before, no socket is tried first", async (t) => {
+  const kept = storage();
+  Object.assign(globalThis, { localStorage: kept });
+  t.after(() => Reflect.deleteProperty(globalThis, "localStorage"));
+  const { net, http, line, tick } = await dialled(t);
+  const asked = streams(http);
+  net.last.accept();
+  await tick(15_000);
+  await tick(1_000);
+  for (let turn = 0; turn < 20 && line.state !== "open"; turn += 1) await turns();
+  await tick(7_000);
+  net.last.ends(1006); // a look for a better way, in vain
+  await turns();
+  line.close();
+  const tried = net.sockets.length;
+  const next = new Connection({ url: "wss://chat.example/ws/customer", socketClass: net.socketClass, hello: () => ({ type: "hello" }) });
+  t.after(() => next.close());
+  asked.length = 0;
+  next.open();
+  for (let turn = 0; turn < 20 && next.state !== "open"; turn += 1) await turns();
+  assert.equal(next.state, "open");
+  assert.equal(net.sockets.length, tried);
+  assert.deepEqual(asked.map((one) => one.split(" ")[0]), ["OPTIONS", "POST"]);
 });

@@ -4,6 +4,7 @@ import { test } from "node:test";
 
 import { fallback } from "../../static/js/wire/fallback.js";
 import { network, turns, welcome } from "./socket.js";
+import { storage } from "./storage.js";
 
 /**
  * A socket, a stream and polls, each with its server's end in the test's hands, on a clock that only tick() moves.
@@ -14,8 +15,10 @@ async function ways(t) {
   t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   const page = new EventTarget();
   Object.assign(globalThis, { addEventListener: page.addEventListener.bind(page), removeEventListener: page.removeEventListener.bind(page) });
+  Object.assign(globalThis, { localStorage: storage() });
   const [socket, stream, poll] = [network(), network(), network()];
-  const dial = await fallback("wss://chat.example/ws/customer", socket.socketClass, { others: [stream.socketClass, poll.socketClass], random: () => 0.5 });
+  const load = () => fallback("wss://chat.example/ws/customer", socket.socketClass, "chatsvc-way", { others: [stream.socketClass, poll.socketClass], random: () => 0.5 });
+  let dial = await load();
   /** @type {(number | string)[]} */
   const told = [];
   const line = () => {
@@ -33,7 +36,8 @@ async function ways(t) {
     await turns();
   };
   const counts = () => [socket, stream, poll].map((one) => one.sockets.length);
-  return { socket, stream, poll, line, told, tick, happens, counts };
+  const reload = async () => { dial = await load(); };
+  return { socket, stream, poll, line, told, tick, happens, counts, reload };
 }
 
 /** @param {ReturnType<typeof network>} net */
@@ -50,7 +54,7 @@ test("where HTTP does not get through either there is no other way, and of one t
     if (!reachable) throw new TypeError("offline");
     return new Response();
   });
-  const make = (/** @type {typeof WebSocket} */ of) => fallback("wss://chat.example/ws/customer", of);
+  const make = (/** @type {typeof WebSocket} */ of) => fallback("wss://chat.example/ws/customer", of, "chatsvc-way");
   assert.equal(await make(socketClass), socketClass);
   reachable = true;
   // What is back now may be back for sockets as well.
@@ -88,19 +92,21 @@ test("a stream that fails or dies young gives way to polls, and polls that fail 
 });
 
 test("a line that lived is tried the same way again, three times", async (t) => {
-  const { stream, line, tick, counts } = await ways(t);
+  const { socket, stream, line, tick, counts } = await ways(t);
   line();
   stream.last.accept();
   stream.last.says(welcome());
-  await tick(10_000);
+  await tick(5_000);
+  socket.last.ends(1006);
+  await tick(5_000);
   stream.last.ends(1006);
   for (const attempt of [2, 3, 4]) {
     line();
-    assert.deepEqual(counts(), [0, attempt, 0]);
+    assert.deepEqual(counts(), [1, attempt, 0]);
     stream.last.ends(1006);
   }
   line();
-  assert.deepEqual(counts(), [0, 4, 1]);
+  assert.deepEqual(counts(), [1, 4, 1]);
 });
 
 test("what the server itself ends says nothing against the way", async (t) => {
@@ -128,7 +134,7 @@ test("once a socket answers, the line ends and the next one is a socket", async 
   line();
   stream.last.accept();
   stream.last.says(welcome());
-  await tick(59_999);
+  await tick(4_999);
   assert.deepEqual(counts(), [0, 1, 0]);
   await tick(1);
   assert.deepEqual(counts(), [1, 1, 0]);
@@ -150,7 +156,7 @@ test("a socket that opens and swallows what is said is no better, and is tried e
   line();
   stream.last.accept();
   stream.last.says(welcome());
-  for (const [probe, wait] of [60_000, 120_000, 240_000].entries()) {
+  for (const [probe, wait] of [5_000, 60_000, 120_000].entries()) {
     await tick(wait);
     assert.equal(socket.sockets.length, probe + 1);
     socket.last.accept();
@@ -204,7 +210,7 @@ test("a socket that was promoted and dies young is a stream at once, and the nex
   assert.deepEqual(counts(), [2, 2, 0]);
   stream.last.accept();
   stream.last.says(welcome());
-  await tick(119_999);
+  await tick(59_999);
   assert.equal(socket.sockets.length, 2);
   await tick(1);
   assert.equal(socket.sockets.length, 3);
@@ -219,4 +225,61 @@ test("a line that was closed looks for nothing", async (t) => {
   await happens("online");
   await tick(600_000);
   assert.deepEqual(counts(), [0, 1, 0]);
+});
+
+test("the way that works is taken by the next page at once, and looks for a better one when this page would have", async (t) => {
+  const { socket, stream, poll, line, tick, counts, reload } = await ways(t);
+  line();
+  stream.last.ends(1006);
+  const first = line();
+  poll.last.accept();
+  poll.last.says(welcome());
+  await tick(5_000);
+  socket.last.ends(1006);
+  await turns();
+  stream.last.ends(1006);
+  await turns();
+  await tick(40_000);
+  first.close();
+  await reload();
+  line();
+  assert.deepEqual(counts(), [1, 2, 2]);
+  poll.last.accept();
+  poll.last.says(welcome());
+  await tick(19_999);
+  assert.deepEqual(counts(), [1, 2, 2]);
+  await tick(1);
+  answer(socket);
+  await turns();
+  assert.deepEqual(counts(), [2, 2, 2]);
+});
+
+test("once a socket carries the line, nothing is kept of the ways before", async (t) => {
+  const { socket, stream, line, tick, happens, reload, counts } = await ways(t);
+  line();
+  stream.last.accept();
+  stream.last.says(welcome());
+  assert.equal(localStorage.getItem("chatsvc-way"), null);
+  await tick(5_000);
+  socket.last.ends(1006);
+  await turns();
+  assert.notEqual(localStorage.getItem("chatsvc-way"), null);
+  await happens("online");
+  answer(socket);
+  await turns();
+  line();
+  assert.equal(localStorage.getItem("chatsvc-way"), null);
+  await reload();
+  line();
+  assert.deepEqual(counts(), [3, 2, 0]);
+});
+
+test("what another version has kept is as good as nothing", async (t) => {
+  const { line, counts, reload } = await ways(t);
+  for (const kept of ["{", "null", '{"at":7,"pause_ms":1,"probeAt":0}', '{"at":2}', '{"at":"2","pause_ms":"x","probeAt":0}']) {
+    localStorage.setItem("chatsvc-way", kept);
+    await reload();
+    line();
+  }
+  assert.deepEqual(counts(), [0, 5, 0]);
 });

@@ -11,6 +11,12 @@ import { fill, h } from "./dom.js";
 
 const TOAST_MS = 6_000;
 const KEPT_LINES = 5;
+/** By then a page that is looked at has said so. */
+const LOOK_MS = 250;
+/** All pages have heard of the same news by then. */
+const RING_MS = 1_000;
+
+const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Announcer {
   element = h("div", { class: "announcer" });
@@ -74,8 +80,22 @@ export class Announcer {
 /** @type {AudioContext | null} */
 let context = null;
 
+/**
+ * Rings for news in one page of this browser, unless somebody reads them in another meanwhile.
+ * @param {() => boolean} unread  whether they still are
+ */
+export async function ring(unread) {
+  const once = async (/** @type {unknown} */ lock) => {
+    if (lock === null) return;
+    await pause(LOOK_MS);
+    if (unread()) chime();
+    await pause(RING_MS);
+  };
+  await (navigator.locks?.request("chatsvc-ring", { ifAvailable: true }, once) ?? once(true)).catch(() => once(true));
+}
+
 /** Two soft notes for a message that came while nobody looked. Made, not loaded. */
-export function chime() {
+function chime() {
   context ??= new AudioContext();
   // Before the first gesture the browser keeps it silent; that is its right.
   if (context.state === "suspended") void context.resume();

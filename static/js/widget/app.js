@@ -2,11 +2,9 @@
 // The widget: puts the parts together and renders once per animation frame.
 
 import "./composer.js";
-import "./earlier.js";
 import "./header.js";
 import "./thread.js";
-import "./waiting.js";
-import { Announcer, chime } from "./announcer.js";
+import { Announcer, ring } from "./announcer.js";
 import { Chat } from "./chat.js";
 import { h } from "./dom.js";
 import { layout } from "./layout.js";
@@ -30,6 +28,8 @@ import { Words } from "./words.js";
  * @property {Record<string, import("./words.js").Catalog>} catalogs
  */
 
+const share = () => import("../wire/shared-line.js");
+
 class ChatApp extends HTMLElement {
   /** @type {Config} */
   #config = JSON.parse(document.getElementById("config")?.textContent ?? "{}");
@@ -41,12 +41,15 @@ class ChatApp extends HTMLElement {
   chat = new Chat({
     url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/customer`,
     session: this.#session, keep: this.#keep, locale: () => this.#words.locale,
+    share: "locks" in navigator && "BroadcastChannel" in window ? share : undefined,
   });
   #header = /** @type {import("./header.js").ChatHeader} */ (document.createElement("chat-header"));
   #thread = /** @type {import("./thread.js").ChatThread} */ (document.createElement("chat-thread"));
   #composer = /** @type {import("./composer.js").ChatComposer} */ (document.createElement("chat-composer"));
-  #waiting = /** @type {import("./waiting.js").ChatWaiting} */ (document.createElement("chat-waiting"));
-  #earlier = /** @type {import("./earlier.js").ChatEarlier} */ (document.createElement("chat-earlier"));
+  /** What is brought behind the line. @type {import("./later.js").Later | null} */
+  #later = null;
+  /** @type {Promise<boolean> | null} */
+  #bringing = null;
   #notice = h("div", { class: "notice", role: "status" });
   #announcer = new Announcer();
   #open = window.parent === window;
@@ -61,18 +64,37 @@ class ChatApp extends HTMLElement {
     this.#life = new AbortController();
     const { signal } = this.#life;
     document.documentElement.style.setProperty("--accent", this.#config.accent);
-    for (const part of [this.#header, this.#thread, this.#composer, this.#waiting, this.#earlier]) part.words = this.#words;
-    this.append(this.#header, this.#notice, this.#thread, this.#earlier, this.#composer, this.#announcer.element);
+    for (const part of [this.#header, this.#thread, this.#composer]) part.words = this.#words;
+    this.append(this.#header, this.#notice, this.#thread, this.#composer, this.#announcer.element);
     this.#listen(signal);
     this.#localize();
     this.#draw();
-    if (this.#open) this.chat.open();
+    // Not for the first paint, but before somebody opens it.
+    void share().catch(() => {});
+    if (this.#open) void this.chat.open();
   }
 
   disconnectedCallback() {
     this.#life?.abort();
     cancelAnimationFrame(this.#frame);
     this.replaceChildren();
+    this.#later = this.#bringing = null;
+  }
+
+  /** Resolves with whether the parts are there that nobody sees at first. */
+  #bring() {
+    this.#bringing ??= import("./later.js").then(({ later }) => {
+      const { earlier, waiting } = this.#later = later(this.#words);
+      waiting.addEventListener("contact", (event) => this.chat.leaveContact(/** @type {CustomEvent} */ (event).detail));
+      earlier.addEventListener("show", (event) => this.#showEarlier(/** @type {CustomEvent} */ (event).detail));
+      this.#thread.after(earlier);
+      this.#wake();
+      return true;
+    }).catch(() => {
+      this.#bringing = null;
+      return false;
+    });
+    return this.#bringing;
   }
 
   /** @param {AbortSignal} signal */
@@ -96,8 +118,6 @@ class ChatApp extends HTMLElement {
     on(this.#thread, "discard", (id) => this.chat.discard(id));
     on(this.#thread, "seen", () => this.#look());
     on(this.#thread, "painted", ({ place, upto }) => this.chat.painted(place, upto));
-    on(this.#waiting, "contact", (email) => this.chat.leaveContact(email));
-    on(this.#earlier, "show", (id) => this.#showEarlier(id));
     on(document, "visibilitychange", () => {
       if (document.hidden) this.chat.hidden();
       this.#wake();
@@ -115,7 +135,7 @@ class ChatApp extends HTMLElement {
     switch (message.type) {
       case "open":
         this.#open = true;
-        this.chat.open();
+        void this.chat.open();
         this.#thread.toBottom();
         this.#composer.focus();
         break;
@@ -134,7 +154,7 @@ class ChatApp extends HTMLElement {
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.key !== "Escape" || event.isComposing) return;
-    if (this.#listing) this.#list(false);
+    if (this.#listing) void this.#list(false);
     else this.#hide();
   }
 
@@ -156,8 +176,8 @@ class ChatApp extends HTMLElement {
   #choose(item) {
     switch (item) {
       case "new": return this.#needsLine(this.chat.startNew());
-      case "earlier": return this.#list(true);
-      case "back": return this.#list(false);
+      case "earlier": return void this.#list(true);
+      case "back": return void this.#list(false);
       case "sound": return this.#keep.write("sound", this.#keep.read("sound") === false);
       case "transcript": return void this.#download();
       case "language": return this.#translate();
@@ -171,11 +191,11 @@ class ChatApp extends HTMLElement {
   }
 
   /** @param {boolean} on */
-  #list(on) {
-    if (on && !this.chat.listEarlier()) return this.#needsLine(false);
+  async #list(on) {
+    if (on && !(this.chat.listEarlier() && await this.#bring())) return this.#needsLine(false);
     this.#listing = on;
     this.#draw();
-    if (on) this.#earlier.focusFirst();
+    if (on) this.#later?.earlier.focusFirst();
     else this.#composer.focus();
   }
 
@@ -253,6 +273,7 @@ class ChatApp extends HTMLElement {
     if (document.hidden || !this.#open) this.chat.hidden();
     const { line } = this.chat;
     if (line.id !== this.#shownLine) this.#change(line.id);
+    if (this.chat.welcomed) void this.#bring();
     const rows = this.#rows(this.#reading.mark);
     this.#header.items = this.#header.menuOpen ? this.#items() : [];
     this.#drawHeader();
@@ -291,15 +312,16 @@ class ChatApp extends HTMLElement {
 
   #toggle() {
     this.#thread.hidden = this.#composer.hidden = this.#listing;
-    this.#earlier.hidden = !this.#listing;
-    if (this.#listing) this.#earlier.render(this.chat.earlier, this.chat.line.id);
+    if (this.#later === null) return;
+    this.#later.earlier.hidden = !this.#listing;
+    if (this.#listing) this.#later.earlier.render(this.chat.earlier, this.chat.line.id);
   }
 
   #drawWaiting() {
     const now = waiting(this.chat);
-    if (now === null) return null;
-    this.#waiting.render(now);
-    return this.#waiting;
+    if (now === null || this.#later === null) return null;
+    this.#later.waiting.render(now);
+    return this.#later.waiting;
   }
 
   // -------------------------------------------------------------- reading
@@ -316,7 +338,7 @@ class ChatApp extends HTMLElement {
   #attend(rows) {
     const { line } = this.chat;
     const news = this.#announcer.announce(rows, line, this.#words);
-    if (news > 0 && (document.hidden || !this.#open) && this.#keep.read("sound") !== false) chime();
+    if (news > 0 && (document.hidden || !this.#open) && this.#keep.read("sound") !== false) void ring(() => this.#reading.unread(line) > 0);
     if (this.#looking) this.#reading.look(line);
     else this.#reading.miss(line);
     this.#port.tell({ type: "unread", count: this.#reading.unread(line) });

@@ -37,7 +37,11 @@ export class Chat extends EventTarget {
   name = "";
   #session;
   #outbox;
+  /** Until open() nobody hears it. @type {Connection | import("../wire/shared-line.js").SharedLine} */
   #socket;
+  #share;
+  /** @type {Promise<void> | null} */
+  #sharing = null;
   #catchUp;
   #locale;
   #requests = new Requests((frame) => this.#socket.send(frame));
@@ -54,22 +58,25 @@ export class Chat extends EventTarget {
    * @param {Session} options.session
    * @param {import("./storage.js").Keep} options.keep
    * @param {() => string} options.locale
+   * @param {() => Promise<typeof import("../wire/shared-line.js")>} [options.share]  brings what shares one line with the
+   *   other tabs of this browser
    */
-  constructor({ url, session, keep, locale }) {
+  constructor({ url, session, keep, locale, share = () => Promise.reject(new Error("nothing is shared")) }) {
     super();
     this.#session = session;
     this.#locale = locale;
     this.#outbox = new Outbox(keep);
     this.#socket = new Connection({ url, hello: (fresh) => this.#hello(fresh) });
-    this.#socket.addEventListener("frame", (event) => this.#receive(/** @type {CustomEvent<ServerFrame>} */ (event).detail));
-    this.#socket.addEventListener("state", (event) => this.#connected(/** @type {CustomEvent} */ (event).detail));
+    this.#share = share;
     this.#catchUp = new CatchUp(() => this.line, (frame) => this.#socket.send(frame));
     this.#showUnsent();
   }
 
   // -------------------------------------------------------------- what a customer can do
 
-  open() {
+  async open() {
+    this.#sharing ??= this.#shared();
+    await this.#sharing;
     this.#socket.open();
   }
 
@@ -190,15 +197,28 @@ export class Chat extends EventTarget {
 
   // -------------------------------------------------------------- the line
 
+  /** One line with the other tabs of this browser that speak for the same customer in the same language, where there is a way. */
+  async #shared() {
+    const line = /** @type {Connection} */ (this.#socket);
+    const found = await this.#share().catch(() => null);
+    if (found !== null) {
+      const group = () => this.#session.group && `${this.#session.group}:${this.#locale()}`;
+      this.#socket = new found.SharedLine({ line, group, held: () => this.#held });
+    }
+    this.#socket.addEventListener("frame", (event) => this.#receive(/** @type {CustomEvent<ServerFrame>} */ (event).detail));
+    this.#socket.addEventListener("state", (event) => this.#connected(/** @type {CustomEvent} */ (event).detail));
+  }
+
+  /** What a server need not send again. */
+  get #held() {
+    const { id, epoch, seq } = this.line;
+    return epoch === null || this.#startsAnew ? null : { conversation: id, epoch, seq };
+  }
+
   /** @param {boolean} fresh */
   async #hello(fresh) {
     const credentials = await this.#session.credentials(fresh);
-    const { id, epoch, seq } = this.line;
-    const resumes = epoch !== null && !this.#startsAnew;
-    return {
-      type: "hello", ...credentials, locale: this.#locale(),
-      ...(resumes ? { conversation: id, epoch, seq } : {}),
-    };
+    return { type: "hello", ...credentials, locale: this.#locale(), ...this.#held };
   }
 
   /** Forgets the conversation shown and says hello as whoever is here now. */

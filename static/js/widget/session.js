@@ -9,8 +9,8 @@ const RENEW_BEFORE_MS = 24 * 3600 * 1000;
 export class Session {
   /** The site's signed token of a known customer; empty for a visitor. */
   identity = "";
-  /** The visitor's token last used. */
-  #token = "";
+  /** The visitor last spoken for. */
+  #visitor = "";
   #site;
   #keep;
   #renewIdentity;
@@ -44,23 +44,31 @@ export class Session {
   async credentials(fresh) {
     if (this.identity !== "" && fresh) this.identity = await this.#renewIdentity();
     if (this.identity !== "") return { token: "", identity: this.identity };
-    this.#token = await this.#visitor(fresh);
-    return { token: this.#token, identity: "" };
+    const token = await this.#visit(fresh);
+    this.#visitor = visitorOf(token);
+    return { token, identity: "" };
+  }
+
+  /** What all tabs of this browser have in common that speak for the same as we; "" before a visitor's first token. */
+  get group() {
+    if (this.identity !== "") return `chatsvc-line:${this.#site}:as:${this.who}`;
+    this.#visitor = visitorOf(this.#kept()?.token);
+    return this.#visitor && `chatsvc-line:${this.#site}:visitor:${this.#visitor}`;
   }
 
   /** Whether another tab has forgotten the visitor we speak for, or speaks for another by now. */
   get isReplaced() {
-    return this.identity === "" && this.#token !== "" && this.#kept()?.token !== this.#token;
+    return this.identity === "" && this.#visitor !== "" && visitorOf(this.#kept()?.token) !== this.#visitor;
   }
 
   /** Forgets who was here, so that the next on this machine starts with nothing. */
   forget() {
-    this.identity = this.#token = "";
+    this.identity = this.#visitor = "";
     this.#keep.write(KEY, null);
   }
 
   /** @param {boolean} fresh @returns {Promise<string>} */
-  async #visitor(fresh) {
+  async #visit(fresh) {
     const kept = this.#kept();
     if (kept !== null && !fresh && kept.expires_at - RENEW_BEFORE_MS > Date.now()) return kept.token;
     const response = await fetch("/api/v1/widget/session", {
@@ -81,4 +89,9 @@ export class Session {
   #kept() {
     return /** @type {{token: string, expires_at: number} | null} */ (this.#keep.read(KEY));
   }
+}
+
+/** The part of a token that stays when it is renewed. @param {string} [token] */
+function visitorOf(token = "") {
+  return token.split(":")[0];
 }

@@ -36,8 +36,12 @@ const PROBE_MS = 5_000;
 /** After so many failures in a row WebSockets are taken for blocked. One that opens and stays silent counts for all. */
 const FAILURES = 3;
 const ANSWERS = new Set(["ack", "refused", "pong"]);
-/** When a page may have come back from sleep, from another network or from the browser's memory. */
-const WAKES = ["online", "pageshow", "visibilitychange"];
+/** When a page may have come back from sleep, from another network or from the browser's memory; `freeze`: it goes there. */
+const WAKES = ["online", "pageshow", "visibilitychange", "resume", "freeze"];
+/** Some of them do not leave the document. */
+const CAPTURE = { capture: true };
+/** Under this name fallback.js keeps the way that worked here last, where it was not a WebSocket. */
+const WAY = "chatsvc-way";
 const CANNOT_RETRY = new Set([CLOSE.never_retry, CLOSE.unknown_subprotocol, CLOSE.replaced, CLOSE.protocol]);
 
 /**
@@ -114,7 +118,7 @@ export class Connection extends EventTarget {
     if (this.#wanted && !this.#asleep) return;
     this.#wanted = true;
     this.#asleep = false;
-    for (const name of WAKES) globalThis.addEventListener?.(name, this.#wake);
+    for (const name of WAKES) globalThis.addEventListener?.(name, this.#wake, CAPTURE);
     void this.#connect("connecting");
   }
 
@@ -156,7 +160,7 @@ export class Connection extends EventTarget {
     this.#line = line;
     this.#timer = this.#deadline(ANSWER_MS, FAILURES);
     try {
-      if (this.#attempt >= FAILURES) this.#socketClass = await (await import("./fallback.js")).fallback(this.#url, this.#socketClass);
+      if (this.#attempt >= FAILURES || hasOtherWay()) this.#socketClass = await this.#way();
       const hello = await this.#hello(this.#fresh);
       if (line !== this.#line) return;
       this.#fresh = false;
@@ -165,6 +169,12 @@ export class Connection extends EventTarget {
       // The caller could not make a hello (its own request failed): the same as a lost connection.
       this.#lost(line, 1006);
     }
+  }
+
+  /** Some browsers never ask again for a module that did not load: without a network that must not end the attempts. */
+  async #way() {
+    const found = await import("./fallback.js").catch(() => null);
+    return found === null ? this.#socketClass : found.fallback(this.#url, this.#socketClass, WAY);
   }
 
   /** @param {{socket: WebSocket | null}} line @param {ClientFrame} hello */
@@ -244,12 +254,24 @@ export class Connection extends EventTarget {
     this.#timer = setTimeout(() => void this.#connect("reconnecting"), next.retry_ms);
   }
 
-  /** Somebody looks at the page again, or it has a network again: nothing waits for its time. @param {Event} event */
-  #woken({ type }) {
-    if (hidden() && (this.#asleep || type !== "online")) return;
+  /** Somebody looks at the page again, or it has a network again: nothing waits for its time. */
+  wake() {
     if (this.#asleep) this.open();
-    else if (this.#line === null) void this.#connect("reconnecting");
-    else if (this.#state === "open") this.#probe(this.#line);
+    else if (this.#wanted && this.#line === null) void this.#connect("reconnecting");
+    else if (this.#line !== null && this.#state === "open") this.#probe(this.#line);
+  }
+
+  /** @param {Event} event */
+  #woken({ type }) {
+    if (type === "freeze") return this.#frozen();
+    if (!hidden() || (!this.#asleep && (type === "online" || type === "resume"))) this.wake();
+  }
+
+  /** A page that may not run answers nothing: its line ends, and goes on when it thaws. */
+  #frozen() {
+    if (this.#asleep) return;
+    this.#clear();
+    this.#tell("reconnecting", null, null);
   }
 
   /** A socket that slept with its machine still says that it is open: only an answer shows it. @param {{socket: WebSocket | null}} line */
@@ -264,7 +286,7 @@ export class Connection extends EventTarget {
     this.#wanted = false;
     this.#asleep = false;
     this.#attempt = 0;
-    for (const name of WAKES) globalThis.removeEventListener?.(name, this.#wake);
+    for (const name of WAKES) globalThis.removeEventListener?.(name, this.#wake, CAPTURE);
     this.#clear();
     this.#tell("closed", code, null);
   }
@@ -280,5 +302,13 @@ export class Connection extends EventTarget {
   #tell(state, code, retry_ms) {
     this.#state = state;
     this.dispatchEvent(new CustomEvent("state", { detail: { state, code, retry_ms } }));
+  }
+}
+
+function hasOtherWay() {
+  try {
+    return localStorage.getItem(WAY) !== null;
+  } catch {
+    return false; // storage is denied: found out anew on each page
   }
 }

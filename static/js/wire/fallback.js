@@ -4,7 +4,6 @@
 import { FetchStream } from "./fetch-stream.js";
 import { addressOf } from "./http-line.js";
 import { LongPoll } from "./long-poll.js";
-import { letGo } from "./one-held.js";
 
 /** Closes that say nothing against the way a line took: the server's own, and those of the protocol. */
 const orderly = (/** @type {number} */ code) => code === 1012 || code === 1013 || code >= 4000;
@@ -15,7 +14,9 @@ const YOUNG_MS = 10_000;
 /** Whoever gives a silent line up sooner has other reasons. */
 const SILENT_MS = 4_000;
 const TRUSTED_FAILURES = 3;
-const FIRST_PROBE_MS = 60_000;
+/** What failed three times because the server was just starting works soon. */
+const FIRST_PROBE_MS = 5_000;
+const NEXT_PROBE_MS = 60_000;
 const LONGEST_PROBE_MS = 30 * 60_000;
 const PROBE_ANSWER_MS = 5_000;
 
@@ -27,16 +28,17 @@ const cutOff = new WeakSet();
  * `socketClass` itself where it is one already, and where HTTP does not get through either.
  * @param {string} url
  * @param {typeof WebSocket} socketClass
+ * @param {string} name  under which the way is kept in this browser's storage
  * @param {{others?: any[], random?: () => number}} [options]
  * @returns {Promise<typeof WebSocket>}
  */
-export async function fallback(url, socketClass, { others = [FetchStream, LongPoll], random = Math.random } = {}) {
+export async function fallback(url, socketClass, name, { others = [FetchStream, LongPoll], random = Math.random } = {}) {
   if (socketClass.prototype instanceof Way) return socketClass;
   const reached = await fetch(addressOf(url, "stream"), { method: "OPTIONS" }).then(() => true, () => false);
   if (!reached) cutOff.add(socketClass);
   // Whatever is back after nothing got through, sockets may be back as well.
   if (!reached || cutOff.delete(socketClass)) return socketClass;
-  const ladder = new Ladder([socketClass, ...others], random);
+  const ladder = new Ladder(name, [socketClass, ...others], random);
   return /** @type {any} */ (class extends Way {
     /** @param {string} url @param {string[]} protocols */
     constructor(url, protocols) {
@@ -45,20 +47,33 @@ export async function fallback(url, socketClass, { others = [FetchStream, LongPo
   });
 }
 
-/** The ways from best to worst, and which is taken now. After the worst the first is tried again. */
+/**
+ * The ways from best to worst, and which is taken now. After the worst the first is tried again. Kept for the pages
+ * that follow in this browser once a look for a better one was in vain, until a socket carries a line again.
+ */
 class Ladder {
   at = 1;
+  #name;
   #ways;
   #random;
   #failures = 0;
   /** Whether the way of now has carried a line that lived. */
   #trusted = false;
-  #probe_ms = FIRST_PROBE_MS;
+  /** From one look for a better way to the next. */
+  #pause_ms = FIRST_PROBE_MS;
+  /** When to look next, by the wall clock; 0 until a line was heard. */
+  #probeAt = 0;
 
-  /** @param {(typeof WebSocket)[]} ways @param {() => number} random */
-  constructor(ways, random) {
+  /** @param {string} name  under which it is kept @param {(typeof WebSocket)[]} ways @param {() => number} random */
+  constructor(name, ways, random) {
+    this.#name = name;
     this.#ways = ways;
     this.#random = random;
+    const kept = recall(name);
+    if (kept === null || !(kept.at < ways.length)) return;
+    this.at = kept.at;
+    this.#pause_ms = kept.pause_ms;
+    this.#probeAt = kept.probeAt;
   }
 
   /** @param {string} url @param {string[]} protocols @param {number} [at] */
@@ -66,15 +81,17 @@ class Ladder {
     return new this.#ways[at](url, protocols);
   }
 
-  /** When to look for a better way than the one of now. */
-  get probe_ms() {
-    return this.#probe_ms * (0.75 + this.#random() / 2);
+  /** How long until the next look for a better way than the one of now, which has just been heard. */
+  heard() {
+    this.#probeAt ||= Date.now() + this.#pause_ms * (0.75 + this.#random() / 2);
+    this.#keep();
+    return Math.max(0, this.#probeAt - Date.now());
   }
 
   lived() {
     this.#trusted = true;
     this.#failures = 0;
-    if (this.at === 0) this.#probe_ms = FIRST_PROBE_MS;
+    if (this.at === 0) this.#pause_ms = FIRST_PROBE_MS;
   }
 
   /** A line could not be opened, or died young. */
@@ -86,7 +103,8 @@ class Ladder {
   /** The best way that answers now; the way of now where no better one does. @param {string} url @param {string[]} protocols */
   async best(url, protocols) {
     const from = this.at;
-    this.#probe_ms = Math.min(LONGEST_PROBE_MS, this.#probe_ms * 2);
+    this.#pause_ms = Math.max(NEXT_PROBE_MS, Math.min(LONGEST_PROBE_MS, this.#pause_ms * 2));
+    this.#probeAt = 0;
     for (let at = 0; at < from; at += 1) if (await answers(this.dial(url, protocols, at))) return at;
     return from;
   }
@@ -96,6 +114,35 @@ class Ladder {
     this.at = at;
     this.#failures = 0;
     this.#trusted = false;
+    this.#probeAt = 0;
+    this.#keep();
+  }
+
+  #keep() {
+    const { at } = this;
+    remember(this.#name, at === 0 || this.#pause_ms === FIRST_PROBE_MS ? null : { at, pause_ms: this.#pause_ms, probeAt: this.#probeAt });
+  }
+}
+
+/** @typedef {{at: number, pause_ms: number, probeAt: number}} Kept */
+
+/** @param {string} name @param {Kept | null} kept */
+function remember(name, kept) {
+  try {
+    if (kept === null) localStorage.removeItem(name);
+    else localStorage.setItem(name, JSON.stringify(kept));
+  } catch {
+    // Denied or full: the next page finds out by itself.
+  }
+}
+
+/** @param {string} name @returns {Kept | null} */
+function recall(name) {
+  try {
+    const { at, pause_ms, probeAt } = JSON.parse(localStorage.getItem(name) ?? "");
+    return at > 0 && pause_ms > 0 && probeAt >= 0 ? { at, pause_ms, probeAt } : null;
+  } catch {
+    return null;
   }
 }
 
@@ -166,9 +213,9 @@ class Way {
   }
 
   #look() {
-    if (this.#ladder.at === 0) return letGo();
+    if (this.#ladder.at === 0) return;
     globalThis.addEventListener?.("online", this.#probe);
-    this.#timer = setTimeout(this.#probe, this.#ladder.probe_ms);
+    this.#timer = setTimeout(this.#probe, this.#ladder.heard());
   }
 
   #lookAway() {

@@ -2,7 +2,6 @@
 // Listens to one response that does not end.
 
 import { HttpLine } from "./http-line.js";
-import { mayHold } from "./one-held.js";
 
 /** A proxy that keeps the response back has not let the first event through by then. */
 const FIRST_EVENT_MS = 5_000;
@@ -10,7 +9,7 @@ const FIRST_EVENT_MS = 5_000;
 export class FetchStream extends HttpLine {
   /** @param {string} hello */
   async listen(hello) {
-    if (!(await mayHold())) return;
+    if (!(await this.mayHold())) return;
     const timer = setTimeout(() => this.giveUp(), FIRST_EVENT_MS);
     try {
       const { ok, body } = await this.post("stream", hello);

@@ -2,6 +2,7 @@
 // A line over plain HTTP with a WebSocket's face: what its two ways of listening share. No DOM.
 
 import { EventReader } from "./event-reader.js";
+import { letGo, mayHold } from "./one-held.js";
 import { Posts } from "./posts.js";
 
 /** @typedef {{line: string, number: number, wait_s?: number}} Asked */
@@ -76,6 +77,13 @@ export class HttpLine {
     return this.readyState === CLOSED;
   }
 
+  /** Whether it may keep a connection waiting, as one page of this browser may. */
+  async mayHold() {
+    const may = await mayHold(this);
+    if (this.isOver) letGo(this);
+    return may;
+  }
+
   /** The network does not carry it. */
   giveUp() {
     this.#end(LOST);
@@ -122,6 +130,7 @@ export class HttpLine {
     this.readyState = CLOSED;
     this.#posts?.stop();
     this.#abort.abort();
+    letGo(this);
     this.onclose?.({ code });
   }
 }

@@ -2,7 +2,6 @@
 // Listens by asking again and again: each response ends with what there was to tell.
 
 import { HttpLine } from "./http-line.js";
-import { mayHold } from "./one-held.js";
 
 const TRIES = 3;
 const AGAIN_MS = 500;
@@ -16,7 +15,7 @@ export class LongPoll extends HttpLine {
   async listen(hello) {
     this.hear(await this.#ask(() => this.post("poll", hello)));
     for (let number = 2; !this.isOver; number += 1) {
-      const waits = await mayHold();
+      const waits = await this.mayHold();
       if (!waits) await pause(globalThis.document?.hidden ? HIDDEN_PAUSE_MS : SHORT_PAUSE_MS);
       const asked = { line: this.line, number, ...(waits ? {} : { wait_s: 0 }) };
       this.hear(await this.#again(() => this.post("poll", "", asked)));

@@ -1,25 +1,33 @@
 // @ts-check
 // One held connection a browser: over HTTP/1.1 an origin has six for all its tabs.
 
+import { hold } from "./locks.js";
+
 const NAME = "chatsvc-held";
 
+/** The lines of this page that may keep a connection waiting. @type {Set<object>} */
+const lines = new Set();
 /** @type {(() => void) | null} */
 let release = null;
 
-/** Whether this page may keep a connection waiting: no other page of this browser does. It may until `letGo`. */
-export async function mayHold() {
-  const locks = globalThis.navigator?.locks;
-  if (release !== null || locks === undefined) return true;
-  return new Promise((/** @type {(may: boolean) => void} */ resolve) => {
-    locks.request(NAME, { ifAvailable: true }, (lock) => {
-      resolve(lock !== null);
-      if (lock !== null) return new Promise((/** @type {(value?: undefined) => void} */ done) => { release = done; });
-    }).catch(() => resolve(true)); // denied with the storage: nobody to share with
-  });
+/** Whether this line may keep a connection waiting: no other page of this browser does. It may until `letGo`. @param {object} line */
+export async function mayHold(line) {
+  if (globalThis.navigator?.locks === undefined) return true;
+  lines.add(line);
+  if (release !== null) return true;
+  try {
+    release = await hold(NAME, { ifAvailable: true });
+  } catch {
+    return true; // denied with the storage: nobody to share with
+  }
+  if (release === null) lines.delete(line);
+  return release !== null;
 }
 
-/** Another page may. */
-export function letGo() {
+/** The line has ended: another page may. @param {object} line */
+export function letGo(line) {
+  lines.delete(line);
+  if (lines.size > 0) return;
   release?.();
   release = null;
 }
