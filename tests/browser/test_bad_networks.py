@@ -1,4 +1,4 @@
-"""Proxies that swallow one direction, a laptop that sleeps: nothing lost, nothing twice."""
+"""Proxies that swallow one direction, a laptop that sleeps, a minute without a network: nothing lost, nothing twice."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ TALE = "Once upon a time a lamp stood in a window by the sea."
 MORE = "And every boat found home by it."
 # Longer than any answer of the server may take.
 PATIENCE_MS = 16_000
+A_MINUTE_MS = 60_000
 
 
 def on_a_clock(story: Story, open_page: OpenPage, line: Line) -> Shopper:
@@ -67,3 +68,29 @@ def test_a_laptop_that_slept_shows_what_came_meanwhile(story: Story, open_page: 
     assert visitor.answered(2) == MORE
     assert [text for _, text in visitor.said()] == [QUESTION, TALE, ANOTHER, MORE]
     assert [socket.count("welcome") for socket in visitor.sockets] == [1, 1]
+
+
+def test_a_minute_offline_while_both_sides_write(story: Story, open_page: OpenPage) -> None:
+    line = Line("**/ws/customer")
+    visitor = on_a_clock(story, open_page, line)
+    token = visitor.stored("visitor")["token"]
+    line.cut()
+    visitor.page.context.set_offline(True)
+    expect(visitor.notice).to_have_text(visitor.words["offline"])
+    for text in ("First of mine", "Second of mine"):
+        visitor.ask(text)
+    expect(visitor.notice).to_have_text(visitor.words["offline_kept"])
+    with visiting(story.demo, token=token) as elsewhere:
+        # With a person asked for, the assistant stays silent.
+        elsewhere.ask_for_a_person()
+        for text in ("First of theirs", "Second of theirs"):
+            elsewhere.say(text)
+        visitor.page.clock.fast_forward(A_MINUTE_MS)
+        line.mend()
+        visitor.page.context.set_offline(False)
+        visitor.connected()
+        expect(visitor.rows).to_have_count(6)
+        for text in ("First of mine", "Second of mine"):
+            elsewhere.hears(text)
+    said = [text for _, text in visitor.said()]
+    assert said == [QUESTION, TALE, "First of theirs", "Second of theirs", "First of mine", "Second of mine"]
