@@ -28,7 +28,10 @@ logger = logging.getLogger(__name__)
 BATCH_COMMANDS = 256
 QUEUE_COMMANDS = 10_000
 COMMAND_DEADLINE_S = 10.0
+# A statement that was begun in time may still be under way then; one that the database never answers is let go.
+ANSWER_DEADLINE_S = COMMAND_DEADLINE_S + 2.0
 RETRY_PAUSE_S = 0.05
+LONGEST_RETRY_PAUSE_S = 0.5
 
 OnCommitted = Callable[[Appended], None]
 
@@ -51,6 +54,13 @@ class Log:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._closed = False
+        self._batch_since: float | None = None  # monotonic; None while the thread waits for commands
+
+    @property
+    def behind_s(self) -> float:
+        """For how long the batch at hand has been waiting for the database; 0 when there is none."""
+        since = self._batch_since
+        return time.monotonic() - since if since is not None else 0.0
 
     def open(self) -> None:
         """Starts the writer thread. Call it on the loop that will append."""
@@ -78,18 +88,24 @@ class Log:
             raise LogUnavailable("the writer is behind by 10,000 commands")
         item = _Item(command, then, self._loop.create_future(), time.monotonic() + COMMAND_DEADLINE_S)
         self._queue.put(item)
-        return await asyncio.shield(item.future)
+        try:
+            async with asyncio.timeout(ANSWER_DEADLINE_S):
+                return await asyncio.shield(item.future)
+        except TimeoutError as error:
+            raise LogUnavailable("the database has not answered; it may be stored yet") from error
 
     # ------------------------------------------------------------ writer thread
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
             batch, more = self._drain(first)
+            self._batch_since = time.monotonic()
             try:
                 self._write(batch)
             except Exception:
                 # The thread's boundary: without it every later append would wait for ever.
                 logger.exception("the writer failed on a batch of %d", len(batch))
+            self._batch_since = None
             self._settle(batch)
             if not more:
                 break
@@ -109,7 +125,7 @@ class Log:
 
     def _write(self, batch: Sequence[_Item]) -> None:
         """Gives every item an outcome. A lost connection is retried: repeats are recognised by their key."""
-        started = time.monotonic()
+        started, pause_s = time.monotonic(), RETRY_PAUSE_S
         pending = list(batch)
         while pending:
             try:
@@ -117,7 +133,8 @@ class Log:
             except (OperationalError, InterfaceError) as error:
                 connection.close()
                 pending = _still_in_time(pending, error)
-                time.sleep(RETRY_PAUSE_S)
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_RETRY_PAUSE_S)
             except Exception as error:
                 # One command that cannot be stored, whatever it holds, takes no other with it.
                 if len(pending) > 1:
@@ -165,6 +182,8 @@ def _tell(listener: OnCommitted, appended: Appended) -> None:
 
 
 def _commit(items: Sequence[_Item]) -> None:
+    if connection.connection is None:
+        statements.wait_shortly()
     with transaction.atomic():
         commands = [item.command for item in items]
         states = statements.lock_conversations(command.conversation for command in commands)

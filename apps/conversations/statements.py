@@ -58,6 +58,13 @@ VALUES (%s, %s, {json}, %s, 0, '', %s)
 Key = tuple[str, str]  # (sender, client id), or ("", "turn part")
 
 
+def wait_shortly() -> None:
+    """On a new connection of the writer: SQLite's lock is waited for in pieces, so that deadlines are kept between."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 2000")
+
+
 def lock_conversations(ids: Iterable[str]) -> dict[str, State]:
     """Locks the rows in id order, so that two processes with the same conversations never deadlock.
 

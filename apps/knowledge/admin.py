@@ -106,7 +106,7 @@ class ArticleAdmin(ScopedAdmin):
 def _search_state(article: Article) -> tuple[str, str]:
     if article.ingested_revision == article.revision:
         return ("ready", gettext("Ready")) if article.published else ("off", gettext("Not searched"))
-    if article.ingest_failures:
+    if article.ingest_failures > 1:  # the first attempt counts from its begin
         return "failing", gettext("Failing, tried again soon")
     return "waiting", gettext("Waiting for the worker")
 

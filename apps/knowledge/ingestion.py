@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -44,24 +44,30 @@ def free_articles() -> QuerySet[Article]:
 def attempt(article_id: int, embedder: PassageEmbedder) -> None:
     """Ingests the article unless another worker is at it. Idempotent.
 
-    A failure is raised, and keeps the sweep away for 10 s, twice as long each time, at most 10 minutes.
+    A failure is raised, and keeps the sweep away for 10 s, twice as long each time, at most 10 minutes. An attempt
+    counts as failed from its begin, so that an article that kills its workers waits as long as one that raises.
     """
-    claimed_until = timezone.now() + timedelta(seconds=CLAIM_S)
-    if not free_articles().filter(pk=article_id).update(ingest_after=claimed_until):
+    free = free_articles().filter(pk=article_id)
+    failures = free.values_list("ingest_failures", flat=True).first()
+    if failures is None:
+        return
+    wait_s = _wait_s(failures)
+    claimed_until = timezone.now() + timedelta(seconds=max(CLAIM_S, wait_s))
+    claim = free.filter(ingest_failures=failures)
+    if not claim.update(ingest_after=claimed_until, ingest_failures=failures + 1):
         return
     try:
         ingest(article_id, embedder)
     except Exception:
-        _postpone(article_id, claimed_until)
+        # An edit meanwhile has taken the claim away and is not postponed.
+        claimed = Article.objects.filter(pk=article_id, ingest_after=claimed_until)
+        claimed.update(ingest_after=timezone.now() + timedelta(seconds=wait_s))
         raise
 
 
-def _postpone(article_id: int, claimed_until: datetime) -> None:
-    """An edit meanwhile has taken the claim away and is not postponed."""
-    claimed = Article.objects.filter(pk=article_id, ingest_after=claimed_until)
-    failures = claimed.values_list("ingest_failures", flat=True).first() or 0
-    wait_s = min(_LONGEST_WAIT_S, 10 * 2**failures) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-    claimed.update(ingest_failures=failures + 1, ingest_after=timezone.now() + timedelta(seconds=wait_s))
+def _wait_s(failures: int) -> float:
+    longest_s = min(_LONGEST_WAIT_S, 10 * 2.0 ** min(failures, 10))
+    return longest_s * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
 
 
 def ingest(article_id: int, embedder: PassageEmbedder, known: Mapping[str, bytes] | None = None) -> bool:

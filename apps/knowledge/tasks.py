@@ -8,9 +8,10 @@ from apps.knowledge.embeddings import process_embedder
 from apps.knowledge.ingestion import CLAIM_S, attempt, free_articles
 
 _SWEPT_AT_ONCE = 20
+_FOUND_AGAIN_S = 60  # what waited longer has been enqueued again by the sweep
 
 
-@shared_task(soft_time_limit=CLAIM_S - 10, time_limit=CLAIM_S)
+@shared_task(soft_time_limit=CLAIM_S - 10, time_limit=CLAIM_S, expires=_FOUND_AGAIN_S)
 def ingest_article(article_id: int) -> None:
     """Ingests one article if it is stale and nobody is at it; the longest takes about a minute. Idempotent."""
     attempt(article_id, process_embedder())

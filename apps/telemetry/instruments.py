@@ -83,6 +83,13 @@ hears_processes = Gauge(
 probes_lost = Counter(
     "chatsvc_probes_lost_total", "Probes between processes that did not come back within their second"
 )
+worker_canary_age_seconds = Gauge(
+    "chatsvc_worker_canary_age_seconds",
+    "Since a worker last did beat's canary task; NaN where that is unknown",
+)
+outbox_items = Gauge(
+    "chatsvc_outbox_items", "Effects on the outside that are not done: due by now, or given up", ["state"]
+)
 dropped = Counter("chatsvc_dropped_total", "What a full queue has dropped", ["queue"])
 refused_frames = Counter("chatsvc_refused_frames_total", "Client frames refused", ["code"])
 

@@ -43,6 +43,11 @@ class Care:
 
     # ------------------------------------------------------------ this process
 
+    @property
+    def stored_lately(self) -> bool:
+        """Whether the database has taken the last renewals: one that only answers reads has not."""
+        return time.monotonic() - self._renewed_at <= leases.LEASE.total_seconds()
+
     async def keep_lease(self) -> None:
         """Renews the process's lease, for ever. A database that does not answer lets others adopt its turns."""
         while not self._released:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from kombu.exceptions import OperationalError
 
 from apps.stores.redis import Unreachable
+from apps.stores.tasks import TaskQueue
 from apps.telemetry import instruments
 from apps.turns.spawn import Spawn
 from apps.turns.tasks import preload
@@ -22,13 +23,14 @@ WAITING = 500
 
 
 class Preloader:
-    """Enqueues one preload at a time. When the broker is so slow that 500 wait, further ones are dropped:
-    their turns fetch what they need.
+    """Enqueues one preload at a time. When the broker is so slow that 500 wait, or the workers so that 1,000 tasks
+    do, further ones are dropped: their turns fetch what they need.
     """
 
     def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn
         self._waiting = 0
+        self._queue = TaskQueue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enqueue")
 
     def conversation_opened(self, conversation: str, customer: str, site: str) -> None:
@@ -42,12 +44,18 @@ class Preloader:
     async def _enqueue(self, conversation: str, customer: str, site: str) -> None:
         try:
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._thread, preload.delay, conversation, customer, site)
+            await loop.run_in_executor(self._thread, self._send, conversation, customer, site)
         except (OperationalError, *Unreachable):
             instruments.redis_failures.labels("enqueue").inc()
             logger.warning("the preload of conversation %s could not be enqueued", conversation)
         finally:
             self._waiting -= 1
+
+    def _send(self, conversation: str, customer: str, site: str) -> None:
+        if self._queue.full():
+            instruments.dropped.labels("preload").inc()
+        else:
+            preload.delay(conversation, customer, site)
 
     def close(self) -> None:
         """Drops what was not enqueued yet."""

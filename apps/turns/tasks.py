@@ -8,12 +8,13 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from celery import shared_task
 from channels.layers import get_channel_layer
+from django.db import DatabaseError
 
 from apps.customers.preload import fetch_into_redis
 from apps.customers.shop import ShopError
 from apps.rulebook.resident import validate_bundle
-from apps.stores.redis import Unreachable
-from apps.turns import learned
+from apps.stores.redis import Unreachable, connect_blocking
+from apps.turns import canary, learned
 from apps.turns.announcements import PROCESSES, ResidentsMoved, to_message
 
 logger = logging.getLogger(__name__)
@@ -22,14 +23,21 @@ logger = logging.getLogger(__name__)
 @shared_task(bind=True, max_retries=2, soft_time_limit=10, time_limit=15, expires=60)
 def preload(self: Any, conversation: str, customer: str, site: str) -> None:
     """Profile and orders into Redis, the site's rules checked, the residents told to look. Repeatable."""
-    for fault in validate_bundle(site):
-        logger.warning("rule of site %s: %s", site, fault)
-    announce_residents()
     try:
+        for fault in validate_bundle(site):
+            logger.warning("rule of site %s: %s", site, fault)
+        announce_residents()
         fetched = fetch_into_redis(customer)
-    except (ShopError, *Unreachable) as error:
+    except (ShopError, DatabaseError, *Unreachable) as error:
         raise self.retry(exc=error, countdown=1 + self.request.retries) from error
     logger.info("preloaded conversation %s: %s", conversation, "facts" if fetched else "nothing to fetch")
+
+
+@shared_task(soft_time_limit=5, time_limit=10, expires=30)
+def sing() -> None:
+    """The canary. Repeatable."""
+    with connect_blocking() as redis:
+        canary.stamp(redis)
 
 
 @shared_task(expires=600)

@@ -20,19 +20,55 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 10.0
 _STEADY_S = 30.0
 _FAILURES_LIMIT = 4
+_SILENT_S = 30.0
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run. Stages end from the highest to the lowest, each within `stop_s`."""
+    """What to run. Stages end from the highest to the lowest, each within `stop_s`.
+
+    A program with a `sign` touches that file every few seconds, once it is ready; one that stops doing so hangs.
+    """
 
     name: str
     command: tuple[str, ...]
     stage: int
     stop_s: float
     answers: Callable[[], bool] = lambda: True
+    sign: Path | None = None
+    silent_s: float = _SILENT_S
+
+
+class Pulse:
+    """Whether a sign of life still changes. On the monotonic clock: a laptop that wakes has not been silent."""
+
+    def __init__(self, sign: Path, silent_s: float) -> None:
+        self._sign, self._silent_s = sign, silent_s
+        self.begin()
+
+    def begin(self) -> None:
+        """Of a program that has just been started: nothing is expected before its first sign."""
+        self._seen = self._touched()
+        self._begun = False
+        self._changed_s = self._looked_s = time.monotonic()
+
+    def lost(self) -> bool:
+        """Whether the sign has not changed for too long."""
+        now_s, touched = time.monotonic(), self._touched()
+        # Where nobody has looked for long, all may have slept.
+        if touched != self._seen or now_s - self._looked_s > self._silent_s / 2:
+            self._begun = self._begun or touched != self._seen
+            self._seen, self._changed_s = touched, now_s
+        self._looked_s = now_s
+        return self._begun and now_s - self._changed_s > self._silent_s
+
+    def _touched(self) -> int:
+        try:
+            return self._sign.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
 
 
 class Child:
@@ -45,10 +81,13 @@ class Child:
         self._folder = folder
         self._failures = 0
         self._due_s = 0.0
+        self._pulse = Pulse(program.sign, program.silent_s) if program.sign else None
         self.start()
 
     def start(self) -> None:
         self._started_s = time.monotonic()
+        if self._pulse:
+            self._pulse.begin()
         with self.log.path.open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own programs
                 self.program.command,
@@ -63,6 +102,14 @@ class Child:
 
     def ended(self) -> bool:
         return self.process.poll() is not None
+
+    def end_if_hung(self) -> str:
+        """Kills a program that gives no sign any more; returns what to tell."""
+        if self._pulse is None or self.ended() or not self._pulse.lost():
+            return ""
+        self.signal_all(signal.SIGKILL)
+        self.process.wait()
+        return f"{self.program.name} has given no sign for {self.program.silent_s:g} s and was killed"
 
     def revive(self) -> str:
         """Starts a dead program when its pause is over; returns what to tell. Raises `SetupError` when hopeless."""
@@ -127,6 +174,8 @@ class Supervisor:
             for child in self._children:
                 for line in child.log.problems():
                     self._say(f"{child.program.name}: {line}")
+                if news := child.end_if_hung():
+                    self._say(news)
                 if child.ended() and (news := child.revive()):
                     self._say(news)
             time.sleep(_LOOK_EVERY_S)

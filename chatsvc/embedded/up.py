@@ -115,7 +115,7 @@ def _start(checkout: Checkout, supervisor: Supervisor) -> None:
     say("Preparing the database and the static files")
     _run_to_end(checkout, "chatsvc.embedded.prepare", "Preparing the database and the static files failed")
     say("Starting the worker and the web server")
-    supervisor.start(_python("worker", "celery", "-A", "chatsvc", "worker", *_WORKER))
+    supervisor.start(_worker(checkout.var_dir))
     supervisor.start(_python("beat", "celery", "-A", "chatsvc", "beat", "-l", "INFO", "--pidfile="))
     web = supervisor.start(_web(checkout.environment))
     if model:
@@ -142,8 +142,14 @@ def _run_to_end(checkout: Checkout, module: str, failure: str) -> None:
         raise SetupError(f"{failure}. The end of {log}:", tail_of(log))
 
 
+_WORKER_NAME = "worker@embedded"
 # Threads: a third of the memory of forked workers, and an end within a second. Time limits need forks: production.
 _WORKER = ("--pool", "threads", "--concurrency", "2", "-l", "INFO", "--without-gossip", "--without-mingle")
+
+
+def _worker(var_dir: Path) -> Program:
+    command = (sys.executable, "-m", "celery", "-A", "chatsvc", "worker", "-n", _WORKER_NAME, *_WORKER)
+    return Program("worker", command, WORKING, WORKING_STOP_S, sign=var_dir / "signs" / _WORKER_NAME)
 
 
 def _redis(socket_path: Path, var_dir: Path) -> Program:

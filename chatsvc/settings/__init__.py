@@ -87,15 +87,23 @@ def _database() -> dict[str, Any]:
         synchronous = "FULL" if ENVIRONMENT.fsync else "NORMAL"
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
+            "timeout": 8,  # below the deadlines of whoever waits (`apps/stores/database.py`, `log.py`)
             "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous};",
         }
         return config
     commit = "on" if ENVIRONMENT.fsync else "off"
     # Persistent connections do not work under ASGI: the driver's pool keeps them instead.
     config["CONN_MAX_AGE"] = 0
+    # After a restart of the database the pool holds connections that are dead: each is tried before it is handed out.
+    config["CONN_HEALTH_CHECKS"] = True
     config["OPTIONS"] = {
         "pool": {"min_size": 1, "max_size": 12, "timeout": 5},
+        "connect_timeout": 3,
+        # A network that swallows everything is noticed within about 10 s.
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 10_000,
         "options": f"-c synchronous_commit={commit} -c lock_timeout=5s -c statement_timeout=30s",
     }
     return config
@@ -130,8 +138,9 @@ CELERY_BROKER_URL = _BROKER_URL
 # Workers log as the web process does.
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_IGNORE_RESULT = True
+# A worker that is gone leaves its task to another, after the visibility timeout below. One that killed only the
+# process of its pool is not handed out again at once, to kill the next: each has a sweep, or its next time.
 CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_SOFT_TIME_LIMIT = 20
 CELERY_TASK_TIME_LIMIT = 30
@@ -139,19 +148,25 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
     "socket_timeout": 5,
+    # A wait for tasks that gets no answer within 5 s more is given up and begun on a new connection.
+    "health_check_interval": 5,
     "max_retries": 1,
     # A killed worker's task is handed out again after this long: longer than any may run (120 s, an article).
     "visibility_timeout": 180,
 }
+CELERY_TASK_DEFAULT_QUEUE = "celery"
+CELERY_BEAT_SCHEDULER = "chatsvc.beat.Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(ENVIRONMENT.var_dir / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "prune-turns": {"task": "apps.insights.tasks.prune_turns", "schedule": timedelta(hours=1)},
+    "prune-outbox": {"task": "apps.conversations.tasks.prune_outbox", "schedule": timedelta(hours=1)},
     "sweep-outbox": {"task": "apps.conversations.tasks.sweep_outbox", "schedule": timedelta(seconds=5)},
     "ingest-stale-articles": {
         "task": "apps.knowledge.tasks.ingest_stale",
         "schedule": timedelta(seconds=10),
         "options": {"expires": 10},
     },
+    "canary": {"task": "apps.turns.tasks.sing", "schedule": timedelta(seconds=5), "options": {"expires": 30}},
     "learn-requests": {"task": "apps.turns.tasks.learn_requests", "schedule": timedelta(hours=1)},
 }
 
@@ -179,6 +194,9 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
+
+# Each long-running process that could hang touches a file of its name here as long as it does not.
+SIGNS_DIR = ENVIRONMENT.var_dir / "signs"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = ENVIRONMENT.var_dir / "static"

@@ -172,6 +172,25 @@ def test_a_failed_attempt_waits_before_the_next_and_changes_nothing(site: Site, 
     assert (len(passages(article)), article.ingest_failures) == (2, 0)
 
 
+def test_an_attempt_that_never_ended_counts_as_a_failure(article: Article) -> None:
+    class Killed(CountingEmbedder):
+        def embed_passages(self, texts: Sequence[str]) -> Vector:
+            raise KeyboardInterrupt
+
+    waits = []
+    for _ in range(7):
+        with pytest.raises(KeyboardInterrupt):
+            attempt(article.pk, Killed())
+        assert not free_articles().exists()
+        article.refresh_from_db()
+        assert article.ingest_after is not None
+        waits.append((article.ingest_after - timezone.now()).total_seconds())
+        Article.objects.update(ingest_after=timezone.now() - timedelta(seconds=1))
+    assert article.ingest_failures == 7
+    assert waits[0] == pytest.approx(120, abs=5)
+    assert waits[6] > 400
+
+
 def test_the_demo_is_ingested_at_once_and_keeps_edits(site: Site) -> None:
     demo.load(site)
     assert Article.objects.filter(locale="en").count() == Article.objects.filter(locale="zh").count() == 13

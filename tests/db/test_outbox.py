@@ -125,3 +125,26 @@ def test_a_failing_item_does_not_hold_up_the_next(reply: Message) -> None:
     assert outbox.sweep() == 1
     assert len(mail.outbox) == 1
     assert OutboxItem.objects.get(payload={}).failure.startswith("KeyError")
+
+
+def test_what_failed_too_often_is_given_up_and_counted(reply: Message) -> None:
+    item = due(reply, payload={}, attempts=outbox.ATTEMPTS - 1)
+    due(reply, due_at=datetime.now(UTC) - timedelta(seconds=1))
+    assert outbox.undone() == {"due": 2, "given_up": 0}
+    assert outbox.sweep() == 1
+    OutboxItem.objects.filter(pk=item.pk).update(due_at=NOW)
+    assert outbox.sweep() == 0
+    assert outbox.undone() == {"due": 0, "given_up": 1}
+
+
+def test_no_delivery_is_begun_after_the_time_of_its_sweep(reply: Message) -> None:
+    due(reply)
+    assert outbox.sweep(until_s=0.0) == 0
+    assert OutboxItem.objects.get().attempts == 0
+
+
+def test_what_was_delivered_long_ago_is_forgotten(reply: Message) -> None:
+    due(reply, done_at=NOW - timedelta(days=31))
+    kept = [due(reply, done_at=NOW), due(reply, due_at=NOW + timedelta(days=1))]
+    assert outbox.prune() == 1
+    assert set(OutboxItem.objects.all()) == set(kept)

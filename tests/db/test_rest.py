@@ -165,6 +165,7 @@ async def test_alive_says_nothing_of_the_stores() -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("address", "headers", "status"),
     [

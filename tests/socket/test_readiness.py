@@ -11,6 +11,9 @@ import pytest
 from redis import Redis as RedisClient
 
 from tests.chaos.links import Link
+from tests.fakes.upstream.faults import Plan
+from tests.fakes.upstream.handle import Upstream
+from tests.fakes.upstream.script import Text
 from tests.support.breaking import Redis
 from tests.support.client import DEADLINE_S
 from tests.support.processes import Deployment, Web, ended_after, own_port
@@ -18,7 +21,9 @@ from tests.support.world import act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-WELL = {"database": "ok", "redis": "ok", "live": "ok"}
+LONG = " ".join(f"word{n}" for n in range(250))
+# No worker runs here, which makes nothing red.
+WELL = {"database": "ok", "redis": "ok", "live": "ok", "worker": "late"}
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +78,13 @@ async def heard_elsewhere(one: Web, two: Web) -> None:
 async def test_a_redis_that_is_away_is_named_and_forgotten_once_it_is_back(
     pair: tuple[Web, Web], redis: Redis
 ) -> None:
-    assert await ready(pair[0]) == (200, {"status": "ok", "checks": WELL, "means": {}})
+    status, said = await ready(pair[0])
+    assert (status, said["status"], said["checks"]) == (200, "degraded", WELL)
     redis.kill()
     try:
-        await turns(pair[0], {"database": "ok", "redis": "failed", "live": "cut off"})
+        await turns(pair[0], {"database": "ok", "redis": "failed", "live": "cut off", "worker": "unknown"})
         status, said = await ready(pair[0])
-        assert (status, said["status"], set(said["means"])) == (503, "failing", {"redis", "live"})
+        assert (status, said["status"], set(said["means"])) == (503, "failing", {"redis", "live", "worker"})
         # For balancers that would be left without any server: customers are served without Redis.
         status, said = await ready(pair[0], "?exclude=redis")
         assert (status, said["status"]) == (200, "degraded")
@@ -103,12 +109,21 @@ async def test_a_process_that_hears_nothing_beside_a_redis_that_answers_is_not_r
         await turns(pair[0], {**WELL, "live": "deaf"})
         for query in ("", "?exclude=redis"):
             status, said = await ready(pair[0], query)
-            assert (status, said["status"], set(said["means"])) == (503, "failing", {"live"})
+            assert (status, said["status"], set(said["means"])) == (503, "failing", {"live", "worker"})
     finally:
         redis_client.acl_setuser("default", enabled=True, commands=["+subscribe"])
     for web in pair:
         await turns(web, WELL)
     await heard_elsewhere(*pair)
+
+
+async def test_a_redis_that_takes_nothing_is_named(pair: tuple[Web, Web], redis_client: RedisClient) -> None:
+    redis_client.slaveof("127.0.0.1", own_port())  # as one that has lost its place to another
+    try:
+        await turns(pair[0], {**WELL, "redis": "failed", "worker": "unknown"})
+    finally:
+        redis_client.slaveof()
+    await turns(pair[0], WELL)
 
 
 async def test_connections_that_redis_kills_are_made_again(
@@ -130,12 +145,23 @@ async def distant(redis: Redis, redis_client: RedisClient) -> AsyncIterator[Link
         yield link
 
 
-async def test_connections_that_die_without_a_word_are_replaced(
-    deployment: Deployment, pair: tuple[Web, Web], distant: Link
+async def test_a_slow_redis_delays_no_answer_and_connections_that_die_without_a_word_are_replaced(
+    deployment: Deployment, pair: tuple[Web, Web], distant: Link, plain_upstream: Upstream
 ) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=300))
     # Not on this thread: the network that it starts behind runs here. The thread lives as long as the loop.
     far = await asyncio.to_thread(Web, deployment, "ready-far", REDIS_URL=f"redis://127.0.0.1:{distant.port}")
     with ended_after(far):
+        await turns(far, WELL)
+        distant.delay(0.7)
+        async with world.customer(far) as line:
+            await line.say("Tell me everything")
+            started = await line.client.expect("turn.started")
+            assert (await line.answer())["text"] == line.shown(started["handle"]) == LONG
+        status, said = await ready(far)
+        assert (status, said["checks"]["redis"]) == (503, "late")
+        distant.delay(0)
         await turns(far, WELL)
         distant.strand()
         await turns(far, {**WELL, "live": "deaf"})

@@ -75,6 +75,22 @@ def test_problems_in_a_log_are_shown(supervisor: Supervisor, heard: Heard) -> No
     assert heard.lines == [f"web: {line}"]
 
 
+def test_a_program_that_gives_no_sign_any_more_is_killed_and_started_again(
+    supervisor: Supervisor, heard: Heard, tmp_path: Path
+) -> None:
+    sign = tmp_path / "sign"
+    code = f"import pathlib, time\nwhile True: pathlib.Path({str(sign)!r}).touch(); time.sleep(0.1)"
+    hanging = Program("worker", (sys.executable, "-c", code), 0, 1.0, sign=sign, silent_s=1.0)
+    child = supervisor.start(hanging)
+    wait_for(sign.exists)
+    os.kill(child.process.pid, signal.SIGSTOP)
+    heard.until = "starting it again"
+    with pytest.raises(up.Stopped):
+        supervisor.watch()
+    assert heard.lines[0] == "worker has given no sign for 1 s and was killed"
+    assert child.ended()
+
+
 def test_stages_end_from_the_highest_and_a_deaf_program_is_killed(
     supervisor: Supervisor, heard: Heard, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import sqlite3
@@ -81,3 +82,63 @@ def locked_database(url: str) -> Iterator[None]:
         yield
     finally:
         file.close()
+
+
+@contextmanager
+def frozen_database(url: str) -> Iterator[None]:
+    """The database says nothing any more: on PostgreSQL to no connection it has, on SQLite to no writer."""
+    if not url.startswith("postgres"):
+        with locked_database(url):
+            yield
+        return
+    with psycopg.connect(url, connect_timeout=10) as connection:
+        # Those of the leader that may run in parallel are not among them, nor is this one.
+        sessions = connection.execute(_SESSIONS).fetchall()
+        for (pid,) in sessions:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for (pid,) in sessions:
+                os.kill(pid, signal.SIGCONT)
+
+
+_SESSIONS = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND backend_type = 'client backend'"
+)
+
+
+@contextmanager
+def full_disk(url: str, writer: RunningProcess) -> Iterator[None]:
+    """What `writer` says finds no room any more."""
+    if url.startswith("postgres"):
+        with psycopg.connect(url, connect_timeout=10, autocommit=True) as connection:
+            connection.execute(_NO_ROOM)
+            try:
+                yield
+            finally:
+                connection.execute("DROP FUNCTION no_room CASCADE")
+        return
+    before = resource.prlimit(writer.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(writer.process.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(writer.process.pid, resource.RLIMIT_FSIZE, before)
+
+
+# As PostgreSQL itself says it where a file cannot grow.
+_NO_ROOM = """
+CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER no_room BEFORE INSERT ON conversations_message EXECUTE FUNCTION no_room();
+CREATE TRIGGER no_room BEFORE UPDATE OR INSERT ON turns_processlease EXECUTE FUNCTION no_room();
+"""
+
+
+def end_sessions(url: str) -> None:
+    """Every connection of this PostgreSQL database is ended, as by its restart."""
+    with psycopg.connect(url, connect_timeout=10, autocommit=True) as connection:
+        for session in connection.execute(_SESSIONS).fetchall():
+            connection.execute("SELECT pg_terminate_backend(%s)", session)

@@ -183,6 +183,14 @@ class Worker(RunningProcess):
             self.wait_ready()
 
 
+class Beat(RunningProcess):
+    """`celery beat` of one deployment. What it sends first comes after five seconds."""
+
+    def __init__(self, deployment: Deployment, **variables: str) -> None:
+        command = [sys.executable, "-m", "celery", "-A", "chatsvc", "beat", "-l", "INFO", "--pidfile="]
+        super().__init__(command, {**deployment.variables, **variables}, deployment.var_dir / "beat.log")
+
+
 @contextmanager
 def ended_after(process: RunningProcess) -> Iterator[None]:
     """However the block ends, the process and what it forked are gone."""
