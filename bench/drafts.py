@@ -16,12 +16,13 @@ import re
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bench.turn.clients import Credentials, Ours
 from bench.turn.questions import ROUND
 from bench.turn.stack import running
+from bench.turn.wanted import Model
 
 # So many a minute that no guess is refused: what it costs without a bound.
 GUESS_TOKENS = 10_000_000
@@ -46,12 +47,14 @@ METRICS = {
 class Arm:
     """Customers who wait so long before Enter; without drafts where `drafts` is false.
 
-    Where the site `guesses`, the answer is begun as well.
+    Where the endpoint reads `ahead`, it is given the conversation after each answer and again with each draft's
+    articles; where the site `guesses`, the answer is begun as well.
     """
 
     name: str
     enter_s: float
     drafts: bool
+    ahead: bool = False
     guesses: bool = False
     first_ms: list[float] = field(default_factory=list)
     drafted: int = 0
@@ -64,25 +67,29 @@ def main() -> int:
         Arm("no drafts", 0.2, drafts=False),
         *(Arm(f"drafts, Enter after {s:.1f} s", s, drafts=True) for s in (0.2, 0.5, 1.0)),
         *(
-            Arm(f"answers begun, Enter after {s:.1f} s", s, drafts=True, guesses=True)
+            Arm(f"read ahead, Enter after {s:.1f} s", s, drafts=True, ahead=True)
+            for s in (0.5, 1.0)
+            if options.ahead
+        ),
+        *(
+            Arm(f"answers begun, Enter after {s:.1f} s", s, drafts=True, ahead=options.ahead, guesses=True)
             for s in (0.5, 1.0, 2.0)
             if options.guesses
         ),
     ]
     people = options.rounds * options.at_once * len(arms)
     with running(options.profile, None, people) as stack:
-        identities = {
-            tokens: iter(stack.people(people, answer_cache="off", speculation_tokens=tokens).identities)
-            for tokens in {0, GUESS_TOKENS * options.guesses}
-        }
+        sites: dict[tuple[bool, bool], Iterator[str]] = {}
+        for ahead, guesses in sorted({(arm.ahead, arm.guesses) for arm in arms}):
+            stack.model = Model(base_url=stack.upstream.base_url, dialect="vllm", prepare_prompts=ahead)
+            made = stack.people(people, answer_cache="off", speculation_tokens=GUESS_TOKENS * guesses)
+            sites[ahead, guesses] = iter(made.identities)
         stack.renew_model(answer_tokens=options.tokens)
         host = stack.product().host
         for number in range(options.rounds):
             for arm in arms:
-                crowd = [
-                    Credentials(identity=next(identities[GUESS_TOKENS * arm.guesses]))
-                    for _ in range(options.at_once)
-                ]
+                site = sites[arm.ahead, arm.guesses]
+                crowd = [Credentials(identity=next(site)) for _ in range(options.at_once)]
                 asyncio.run(_round(host, arm, crowd, number, options.turns))
             sys.stderr.write(f"round {number + 1} of {options.rounds}\n")
     _table(arms)
@@ -140,10 +147,10 @@ def scraped(host: str, wanted: Mapping[str, str]) -> dict[str, float]:
 
 def _table(arms: list[Arm]) -> None:
     print(
-        "| | turns | first text P50 | P95 | waited for search | saved a turn | wasted a turn | used | searches a turn "
-        "| answers used | tokens a turn | of them wasted |"
+        "| | turns | first text P50 | P95 | mean | waited for search | saved a turn | wasted a turn | used "
+        "| searches a turn | answers used | tokens a turn | of them wasted |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for arm in arms:
         turns, counted = len(arm.first_ms), arm.counted
         p95 = statistics.quantiles(arm.first_ms, n=20)[-1]
@@ -151,6 +158,7 @@ def _table(arms: list[Arm]) -> None:
         searches = (counted["searches"] + counted["words"]) / turns
         print(
             f"| {arm.name} | {turns} | {statistics.median(arm.first_ms):.1f} ms | {p95:.1f} ms "
+            f"| {statistics.fmean(arm.first_ms):.1f} ms "
             f"| {each['retrieval']:.1f} ms | {each['saved']:.1f} ms | {each['wasted']:.1f} ms "
             f"| {counted['used'] / turns:.0%} | {searches:.1f} | {counted['guesses'] / turns:.0%} "
             f"| {(counted['prompt'] + counted['completion']) / turns:.0f} | {counted['guess_wasted'] / turns:.0f} |"
@@ -164,6 +172,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--at-once", type=int, default=8, help="people who type at the same time")
     parser.add_argument("--tokens", type=int, default=5, help="length of an answer")
+    parser.add_argument("--ahead", action="store_true", help="have the model read ahead, in further arms")
     parser.add_argument("--guesses", action="store_true", help="begin answers too, in further arms")
     return parser.parse_args()
 
