@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-DEFAULT_S = 30
+from apps.wire.protocol import HEARTBEAT_S
+
+DEFAULT_S = HEARTBEAT_S
 QUIET_S = (15, 60)  # at least and at most, on a line that carries nothing else
 LONGEST_S = 120  # on a line that other traffic has proven
 MEAN_FACTOR = 1.5

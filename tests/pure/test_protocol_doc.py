@@ -174,7 +174,6 @@ def test_limits_kept_elsewhere_are_told_too() -> None:
     assert f"with each ping, up to {LONGEST_S} s" in heartbeat
     assert f"less than {HIDDEN_TIMER_S} s, and {ANSWER_S} s more" in heartbeat
     assert f"nothing was said for {IDLE_S / 60:.0f} minutes" in heartbeat
-    assert DEFAULT_S == protocol.HEARTBEAT_S
     assert f"more than {LINES_A_PERSON} lines" in SECTIONS["Close codes"]
     rates = ", ".join(f"{a_second:.0f} after {burst:,}" for burst, a_second in (ADDRESS_RATE, WORKSPACE_RATE))
     assert (
