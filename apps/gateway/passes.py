@@ -53,18 +53,23 @@ class Passes:
         self._customers: dict[Vouched, set[CustomerHolder]] = defaultdict(set)
         self._rosters: dict[str, Hashable] = {}
         self._hurry = asyncio.Event()
+        self._blind = False  # whether the last look failed
         office.residents.on_moved(self._hurry.set)
 
     def hold_agent(self, holder: AgentHolder) -> None:
+        """Looks after the connection from now on, until it is dropped."""
         self._agents[holder] = None
 
     def hold_customer(self, holder: CustomerHolder) -> None:
+        """The same for a customer's."""
         self._customers[holder.who.vouched].add(holder)
 
     def drop_agent(self, holder: AgentHolder) -> None:
+        """The connection is gone."""
         self._agents.pop(holder, None)
 
     def drop_customer(self, holder: CustomerHolder) -> None:
+        """The same for a customer's."""
         holders = self._customers[holder.who.vouched]
         holders.discard(holder)
         if not holders:
@@ -82,8 +87,12 @@ class Passes:
             self._look_at_customers()
             try:
                 await self._look_at_agents()
-            except DatabaseError:
-                logger.warning("the sessions of the agents could not be read", exc_info=True)
+            except DatabaseError as error:
+                if not self._blind:
+                    logger.warning("the sessions of the agents cannot be read: %s", error)
+                self._blind = True
+            else:
+                self._blind = False
 
     # ------------------------------------------------------------ customers
 
