@@ -88,11 +88,13 @@ class Warmups:
 
     async def _read_site(self, site: SiteSettings, policy: ChatMessage) -> None:
         request = _request(site, (policy, facts_message(_NOBODY)))
-        if self._takes(site.id, request):
-            told = await self._runtime.line.prepare_all(site.id, request)
-            for usage in told:
-                _count_tokens(usage)
-            instruments.warmups.labels("site", "read" if told else "passed").inc()
+        if not self._takes(site.id, request):
+            instruments.warmups.labels("site", "capped").inc()
+            return
+        told = await self._runtime.line.prepare_all(site.id, request)
+        for usage in told:
+            _count_tokens(usage)
+        instruments.warmups.labels("site", "read" if told else "passed").inc()
 
     # ------------------------------------------------------------ of a conversation
 
