@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
-import re
 
 import pytest
 from django.db import transaction
@@ -20,6 +18,7 @@ from tests.fakes.upstream.faults import Plan, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
 from tests.support.client import DEADLINE_S, Frame
+from tests.support.metrics import metrics
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import World, act
 
@@ -74,16 +73,6 @@ async def shared(deployment: Deployment, world: World, answers: int = 1) -> None
         await asyncio.to_thread(wait_for, lambda: len(redis.keys(pattern)) >= answers)
 
 
-def metric(web: Web, name: str) -> float:
-    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=5)
-    try:
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-    finally:
-        connection.close()
-    return float(re.findall(rf"^{name} (\S+)$", text, re.MULTILINE)[0])
-
-
 async def test_the_same_question_is_answered_without_the_model_by_every_process(
     web_pair: tuple[Web, Web], deployment: Deployment, plain_upstream: Upstream
 ) -> None:
@@ -105,12 +94,12 @@ async def test_the_same_question_in_other_words_is_answered_without_the_model_by
     world = await shop_with(plain_upstream)
     await ask(world, web_pair[0])
     await shared(deployment, world)
-    held = metric(web_pair[1], "chatsvc_answer_cache_bytes")
+    held = metrics(web_pair[1])["chatsvc_answer_cache_bytes"]
     plain_upstream.always(Plan(script=Text("Something else.")))
     # A question of its own that finds nothing makes the other process fetch what it lacks.
     assert (await ask(world, web_pair[1], "What are your opening hours?"))["text"] == "Something else."
     await asyncio.to_thread(
-        wait_for, lambda: metric(web_pair[1], "chatsvc_answer_cache_bytes") >= held + 2 * 2000
+        wait_for, lambda: metrics(web_pair[1])["chatsvc_answer_cache_bytes"] >= held + 2 * 2000
     )
     said = plain_upstream.counts().tokens_sent
     for web in web_pair:

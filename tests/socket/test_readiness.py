@@ -57,7 +57,7 @@ async def ready(web: Web, query: str = "") -> tuple[int, dict[str, Any]]:
     return answer.status_code, answer.json()
 
 
-async def turns(web: Web, wanted: dict[str, str]) -> None:
+async def until_checks(web: Web, wanted: dict[str, str]) -> None:
     """Waits until the checks are these."""
     async with asyncio.timeout(30):
         while (await ready(web))[1]["checks"] != wanted:  # noqa: ASYNC110 - a page that is asked, no event
@@ -82,7 +82,9 @@ async def test_a_redis_that_is_away_is_named_and_forgotten_once_it_is_back(
     assert (status, said["status"], said["checks"]) == (200, "degraded", WELL)
     redis.kill()
     try:
-        await turns(pair[0], {"database": "ok", "redis": "failed", "live": "cut off", "worker": "unknown"})
+        await until_checks(
+            pair[0], {"database": "ok", "redis": "failed", "live": "cut off", "worker": "unknown"}
+        )
         status, said = await ready(pair[0])
         assert (status, said["status"], set(said["means"])) == (503, "failing", {"redis", "live", "worker"})
         # For balancers that would be left without any server: customers are served without Redis.
@@ -96,7 +98,7 @@ async def test_a_redis_that_is_away_is_named_and_forgotten_once_it_is_back(
         redis.start()
         redis.wait_ready()
     for web in pair:
-        await turns(web, WELL)
+        await until_checks(web, WELL)
     await heard_elsewhere(*pair)
 
 
@@ -106,24 +108,24 @@ async def test_a_process_that_hears_nothing_beside_a_redis_that_answers_is_not_r
     redis_client.acl_setuser("default", enabled=True, commands=["-subscribe"])
     try:
         redis_client.client_kill_filter(_type="pubsub")
-        await turns(pair[0], {**WELL, "live": "deaf"})
+        await until_checks(pair[0], {**WELL, "live": "deaf"})
         for query in ("", "?exclude=redis"):
             status, said = await ready(pair[0], query)
             assert (status, said["status"], set(said["means"])) == (503, "failing", {"live", "worker"})
     finally:
         redis_client.acl_setuser("default", enabled=True, commands=["+subscribe"])
     for web in pair:
-        await turns(web, WELL)
+        await until_checks(web, WELL)
     await heard_elsewhere(*pair)
 
 
 async def test_a_redis_that_takes_nothing_is_named(pair: tuple[Web, Web], redis_client: RedisClient) -> None:
     redis_client.slaveof("127.0.0.1", own_port())  # as one that has lost its place to another
     try:
-        await turns(pair[0], {**WELL, "redis": "failed", "worker": "unknown"})
+        await until_checks(pair[0], {**WELL, "redis": "failed", "worker": "unknown"})
     finally:
         redis_client.slaveof()
-    await turns(pair[0], WELL)
+    await until_checks(pair[0], WELL)
 
 
 async def test_connections_that_redis_kills_are_made_again(
@@ -132,7 +134,7 @@ async def test_connections_that_redis_kills_are_made_again(
     for kind in ("pubsub", "normal"):
         redis_client.client_kill_filter(_type=kind, skipme=True)
     for web in pair:
-        await turns(web, WELL)
+        await until_checks(web, WELL)
     await heard_elsewhere(*pair)
 
 
@@ -153,7 +155,7 @@ async def test_a_slow_redis_delays_no_answer_and_connections_that_die_without_a_
     # Not on this thread: the network that it starts behind runs here. The thread lives as long as the loop.
     far = await asyncio.to_thread(Web, deployment, "ready-far", REDIS_URL=f"redis://127.0.0.1:{distant.port}")
     with ended_after(far):
-        await turns(far, WELL)
+        await until_checks(far, WELL)
         distant.delay(0.7)
         async with world.customer(far) as line:
             await line.say("Tell me everything")
@@ -162,8 +164,8 @@ async def test_a_slow_redis_delays_no_answer_and_connections_that_die_without_a_
         status, said = await ready(far)
         assert (status, said["checks"]["redis"]) == (503, "late")
         distant.delay(0)
-        await turns(far, WELL)
+        await until_checks(far, WELL)
         distant.strand()
-        await turns(far, {**WELL, "live": "deaf"})
-        await turns(far, WELL)
+        await until_checks(far, {**WELL, "live": "deaf"})
+        await until_checks(far, WELL)
         await heard_elsewhere(far, pair[0])
