@@ -179,7 +179,7 @@ class Crowd:
         return True
 
     def _keep_silent(self, held: AsyncExitStack, line: Client) -> None:
-        """Neither reads nor writes for longer than any heartbeat, and is then gone without a word."""
+        """Neither reads nor writes from now on, and is then gone without a word."""
 
         async def silent() -> None:
             async with held:

@@ -35,6 +35,8 @@ POLICY = "You are the kind assistant of a shop for lamps. " * 20
 
 @dataclass(frozen=True, slots=True)
 class Check:
+    """One thing the server must do over one API; `told` says in words what it did."""
+
     api: str
     name: str
     passed: bool
