@@ -159,7 +159,7 @@ async def _asking_through(stack: Stack, tokens: Sequence[str], rounds: int, foun
     serving = list(stack.webs)
 
     def anywhere() -> str:
-        return f"{rng.choice(serving).ws}/ws/customer"
+        return f"127.0.0.1:{rng.choice(serving).port}"
 
     customers = [
         Asker(random.Random(n), anywhere, name=f"c{n}", token=token) for n, token in enumerate(tokens)

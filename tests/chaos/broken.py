@@ -22,25 +22,37 @@ django.setup()
 from django.core.management import execute_from_command_line  # noqa: E402 - the models need the setup
 from django.db import InterfaceError, OperationalError, connection, transaction  # noqa: E402
 
-from apps.conversations import decisions, log  # noqa: E402
+from apps.conversations import decisions, log, selectors  # noqa: E402
+from apps.turns import buffer  # noqa: E402
+from apps.wire.protocol import Page  # noqa: E402
 
 
 class Way(StrEnum):
-    """`NO_GAP_FETCH` breaks the client instead of the server; see `Line.fetches`."""
-
     NO_GAP_FETCH = "no-gap-fetch"
     NO_FENCE = "no-fence"
     PUBLISH_BEFORE_COMMIT = "publish-before-commit"
 
 
+def without_gaps() -> None:
+    """Whoever comes back, or asks for what is missing, is told that nothing is."""
+
+    def nothing_missed(snapshot: selectors.Snapshot, after: int) -> Page:
+        return selectors.up_to_date(snapshot)
+
+    selectors.catch_up = nothing_missed
+
+
 def without_fence() -> None:
-    """Whoever has ever had a turn may end it."""
+    """A process that was taken for dead goes on where it was: whoever ever had a turn may write it and end it."""
+    for name in ("_BEGIN", "_APPEND", "_END"):
+        lines = getattr(buffer, name).splitlines()
+        setattr(buffer, name, "\n".join(line for line in lines if "tonumber(fence) >" not in line))
     finish: Callable[..., Any] = decisions._finish_turn
 
     def finish_whatever(state: Any, command: Any, stored: Any) -> Any:
-        if state.turn == command.turn:
-            command = replace(command, fence=state.fence)
-        return finish(state, command, stored)
+        if stored is None and state.turn != command.turn:
+            state.turn, state.turn_part, state.turn_place = command.turn, command.part, state.last_seq + 1
+        return finish(state, replace(command, fence=state.fence), stored)
 
     decisions._finish_turn = finish_whatever
 
@@ -61,7 +73,11 @@ def publishing_before_commit() -> None:
     log.Log._write = write  # type: ignore[assignment,method-assign]
 
 
-BREAK = {Way.NO_FENCE: without_fence, Way.PUBLISH_BEFORE_COMMIT: publishing_before_commit}
+BREAK = {
+    Way.NO_GAP_FETCH: without_gaps,
+    Way.NO_FENCE: without_fence,
+    Way.PUBLISH_BEFORE_COMMIT: publishing_before_commit,
+}
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ import random
 import signal
 from contextlib import suppress
 
+import psycopg
 from redis.asyncio import Redis as RedisClient
 from redis.exceptions import RedisError
 
-from tests.chaos.links import Link, Way
+from tests.chaos.links import Way
 from tests.chaos.schedule import Fault, Injection
-from tests.chaos.town import Town
-from tests.support.processes import Web
+from tests.chaos.town import Town, Web
 
 _LOST = {
     Fault.LOSE_UP: (Way.UP,),
@@ -21,13 +21,15 @@ _LOST = {
     Fault.LOSE_BOTH: (Way.UP, Way.DOWN),
 }
 _SKEW_S = 300.0
+_STANDING_STILL_S, _RUNNING_S = 0.2, 0.02
+_HELD_ROWS = 50
 
 
 async def inject(town: Town, injection: Injection, rng: random.Random) -> None:
     """Breaks, waits as long as it lasts, and puts back what does not come back by itself."""
     match injection.fault:
         case Fault.LOSE_UP | Fault.LOSE_DOWN | Fault.LOSE_BOTH | Fault.DELAY | Fault.RESET:
-            await _on_the_way(town.links[injection.target], injection, rng)
+            await _on_the_way(town, injection, rng)
         case Fault.KILL_WEB | Fault.END_WEB | Fault.FREEZE_WEB:
             await _in_a_web_process(town, town.webs[injection.target], injection)
         case Fault.SKEW_CLOCK:
@@ -35,21 +37,18 @@ async def inject(town: Town, injection: Injection, rng: random.Random) -> None:
         case Fault.KILL_WORKER:
             town.down(town.worker, injection.seconds)
             town.worker.kill()
-        case Fault.RESTART_REDIS:
-            async with town.mending("redis"):
-                town.redis.kill()
-                await asyncio.sleep(injection.seconds)
-                town.redis.start()
         case Fault.KILL_CLIENTS:
             await _kill_clients(town)
-        case Fault.RESTART_POSTGRES:
+        case Fault.RESTART_REDIS | Fault.FILL_REDIS | Fault.SLOW_REDIS:
+            async with town.mending("redis"):
+                await _IN_REDIS[injection.fault](town, injection.seconds)
+        case Fault.RESTART_POSTGRES | Fault.LOCK_ROWS:
             async with town.mending("postgres"):
-                await asyncio.to_thread(town.postgres.end_sessions)
-                await asyncio.sleep(injection.seconds)
-                town.postgres.start()
+                await _IN_POSTGRES[injection.fault](town, injection.seconds)
 
 
-async def _on_the_way(link: Link, injection: Injection, rng: random.Random) -> None:
+async def _on_the_way(town: Town, injection: Injection, rng: random.Random) -> None:
+    link, network = town.links[injection.target], town.networks[injection.target]
     if injection.fault is Fault.RESET:
         link.reset()
     elif injection.fault is Fault.DELAY:
@@ -57,9 +56,9 @@ async def _on_the_way(link: Link, injection: Injection, rng: random.Random) -> N
         await asyncio.sleep(injection.seconds)
         link.delay(0.0)
     else:
-        link.lose(*_LOST[injection.fault])
+        network.lose(*_LOST[injection.fault])
         await asyncio.sleep(injection.seconds)
-        link.heal()
+        network.heal()
 
 
 async def _in_a_web_process(town: Town, web: Web, injection: Injection) -> None:
@@ -87,3 +86,59 @@ async def _kill_clients(town: Town) -> None:
         async with asyncio.timeout(2), RedisClient.from_url(town.redis.url) as redis:
             for kind in ("pubsub", "normal"):
                 await redis.client_kill_filter(_type=kind, skipme=True)
+
+
+async def _restart_redis(town: Town, seconds: float) -> None:
+    town.redis.kill()
+    await asyncio.sleep(seconds)
+    town.redis.start()
+    await asyncio.to_thread(town.redis.wait_ready)
+
+
+async def _full(town: Town, seconds: float) -> None:
+    """No write is taken. What came before stays."""
+    async with asyncio.timeout(seconds + 5), RedisClient.from_url(town.redis.url) as redis:
+        before = (await redis.config_get("maxmemory"))["maxmemory"] or 0
+        await redis.config_set("maxmemory", "1")
+        await asyncio.sleep(seconds)
+        await redis.config_set("maxmemory", before)
+
+
+async def _slowly(town: Town, seconds: float) -> None:
+    """It stands still most of the time, so that every command takes up to a few hundred milliseconds."""
+    loop = asyncio.get_running_loop()
+    until_s = loop.time() + seconds
+    while loop.time() < until_s:
+        with town.redis.silent():
+            await asyncio.sleep(_STANDING_STILL_S)
+        await asyncio.sleep(_RUNNING_S)
+
+
+async def _restart_postgres(town: Town, seconds: float) -> None:
+    await asyncio.to_thread(town.postgres.end_sessions)
+    await asyncio.sleep(seconds)
+    town.postgres.start()
+    await asyncio.to_thread(town.postgres.wait_ready)
+
+
+async def _hold_rows(town: Town, seconds: float) -> None:
+    """A session of somebody's hangs in its transaction with a part of the newest conversations locked."""
+    url = town.deployment.database_url
+    async with await psycopg.AsyncConnection.connect(
+        url, connect_timeout=10, options="-c lock_timeout=5s"
+    ) as session:
+        await session.execute(
+            "SELECT id FROM conversations_conversation WHERE id IN "
+            "(SELECT id FROM conversations_conversation ORDER BY created_at DESC, id LIMIT %s) "
+            "ORDER BY id FOR UPDATE",
+            [_HELD_ROWS],
+        )
+        await asyncio.sleep(seconds)
+
+
+_IN_REDIS = {
+    Fault.RESTART_REDIS: _restart_redis,
+    Fault.FILL_REDIS: _full,
+    Fault.SLOW_REDIS: _slowly,
+}
+_IN_POSTGRES = {Fault.RESTART_POSTGRES: _restart_postgres, Fault.LOCK_ROWS: _hold_rows}

@@ -10,6 +10,8 @@ from typing import Any
 
 Frame = dict[str, Any]
 
+_CUT_OFF = ("interrupted", "taken_over")
+
 
 class Contradiction(AssertionError):
     """The server has told this client two things that cannot both be so."""
@@ -78,6 +80,11 @@ class Holding:
     def told(self, message_id: str) -> Frame | None:
         """The message that its sender sent under this id."""
         return next((m for m in self.messages.values() if m.get("client_id") == message_id), None)
+
+    def open_question(self) -> Frame | None:
+        """The customer's last message, where nothing but what was cut off follows it."""
+        whole = [m for _, m in sorted(self.messages.items()) if m.get("state") not in _CUT_OFF]
+        return whole[-1] if whole and whole[-1]["author"] == "customer" else None
 
     def script(self) -> list[tuple[int, str, str]]:
         """What is on the screen, top to bottom: place, message id, text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.chaos.holding import Holding
@@ -27,6 +27,11 @@ class Verdict:
         return not self.cases
 
     @property
+    def wrong(self) -> bool:
+        """Something false was shown or kept; what is only late is not."""
+        return bool(self.lost or self.doubled or self.disagreeing or self.strange)
+
+    @property
     def cases(self) -> list[str]:
         named = (
             ("lost", self.lost),
@@ -39,9 +44,15 @@ class Verdict:
 
 
 def judge(
-    customers: Sequence[Customer], agents: Sequence[Agent], read_again: dict[str, Holding], inbox: Agent
+    customers: Sequence[Customer],
+    agents: Sequence[Agent],
+    read_again: Mapping[str, Holding],
+    second_tabs: Mapping[Customer, Holding],
+    newcomer: Agent,
 ) -> Verdict:
-    """`read_again` is what a client that was never there is told of each conversation; `inbox` a new agent's."""
+    """`read_again` is what an agent who was never there is told of each conversation, `newcomer` holds that agent's
+    inbox; `second_tabs` is what customers are told who come anew.
+    """
     verdict = Verdict()
     for customer in customers:
         conversation = customer.holding.conversation
@@ -51,9 +62,14 @@ def judge(
         _same_screen(verdict, customer.name, customer.holding, truth)
         _answered(verdict, customer, truth)
         _own_business(verdict, customer.name, truth)
+    for customer, holding in second_tabs.items():
+        if holding.conversation != customer.holding.conversation:
+            verdict.disagreeing.append(f"{customer.name}: a second tab shows another conversation")
+        else:
+            _same_screen(verdict, f"{customer.name}'s second tab", holding, read_again[holding.conversation])
     for agent in agents:
         _acknowledged(verdict, agent.name, agent.acknowledged, agent.said, list(read_again.values()))
-        _same_inbox(verdict, agent, inbox)
+        _same_inbox(verdict, agent, newcomer)
         if agent.holding is not None and agent.holding.conversation in read_again:
             _same_screen(verdict, agent.name, agent.holding, read_again[agent.holding.conversation])
     return verdict
@@ -101,9 +117,18 @@ def _same_screen(verdict: Verdict, who: str, seen: Holding, truth: Holding) -> N
 def _answered(verdict: Verdict, customer: Customer, truth: Holding) -> None:
     if customer.outbox:
         verdict.unanswered.append(f"{customer.name}: {len(customer.outbox)} never acknowledged")
-    messages = [message for _, message in sorted(truth.messages.items())]
-    if messages and messages[-1]["author"] == "customer" and truth.owner["kind"] == "assistant":
-        verdict.unanswered.append(f"{customer.name}: {messages[-1]['text']!r}")
+    question = truth.open_question()
+    if question is not None and truth.owner["kind"] == "assistant":
+        verdict.unanswered.append(f"{customer.name}: {question['text']!r}; the end of it: {_told(truth)}")
+
+
+def _told(truth: Holding) -> str:
+    messages = [message for _, message in sorted(truth.messages.items())][-5:]
+    return ", ".join(
+        f"{message['place']} {message['author']} {message.get('state', 'complete')} "
+        f"{message.get('turn') or ''}/{message.get('part') or ''}"
+        for message in messages
+    )
 
 
 def _own_business(verdict: Verdict, who: str, truth: Holding) -> None:

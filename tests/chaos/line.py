@@ -9,13 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
-from websockets.typing import Subprotocol
-
-from tests.support.client import decode
+from tests.chaos.ways import Caller, Ended, Socket, Way
 
 Frame = dict[str, Any]
 
@@ -25,24 +21,25 @@ _SILENCE_S = 6.0
 _HOLE_S = 0.1
 _FIRST_DELAY_S = 0.1
 _LONGEST_DELAY_S = 2.0
-_SUBPROTOCOLS = ("chatsvc.v1.msgpack", "chatsvc.v1.json")
-_BROKEN = (OSError, TimeoutError, ConnectionClosed, InvalidHandshake, InvalidMessage, EOFError)
+_BROKEN = (Ended, TimeoutError)
 
 
 @dataclass(eq=False)
 class Line(ABC):
-    """One person's connection. `address` is asked before each attempt: any process will do."""
+    """One person's connection. `host` is asked before each attempt: any process will do."""
 
     rng: random.Random
-    address: Callable[[], str]
+    host: Callable[[], str]
+    way: type[Way] = Socket
     headers: dict[str, str] = field(default_factory=dict)
     outbox: dict[str, Frame] = field(default_factory=dict)  # by id, until answered
     connections: int = 0
     closes: dict[int, int] = field(default_factory=dict)
     welcomed_at_s: float = 0.0
-    fetches: bool = True  # a client that never asks for what it misses, to see the judge notice
-    _socket: ClientConnection | None = None
+    _line: Way | None = None
     _asked: asyncio.TimerHandle | None = None
+
+    kind: ClassVar[str]  # as in the addresses
 
     @abstractmethod
     def hello(self) -> Frame:
@@ -63,7 +60,7 @@ class Line(ABC):
 
     @property
     def ready(self) -> bool:
-        return self._socket is not None and self.welcomed_at_s > 0
+        return self._line is not None and self.welcomed_at_s > 0
 
     def post(self, frame: Frame) -> None:
         """Keeps it until it is answered."""
@@ -72,7 +69,7 @@ class Line(ABC):
 
     def tell(self, frame: Frame) -> None:
         """Now, or not at all."""
-        if self._socket is not None and self.ready:
+        if self._line is not None and self.ready:
             self._outgoing.put_nowait(json.dumps(frame))
 
     async def live(self) -> None:
@@ -89,46 +86,37 @@ class Line(ABC):
         self._outgoing: asyncio.Queue[str] = asyncio.Queue()
         try:
             async with asyncio.timeout(_OPEN_S):
-                socket = await connect(
-                    self.address(),
-                    subprotocols=[Subprotocol(self.rng.choice(_SUBPROTOCOLS))],
-                    additional_headers=self.headers,
-                    max_size=None,
-                    ping_interval=None,
-                    close_timeout=0.2,
-                    open_timeout=None,
-                    proxy=None,
-                )
+                caller = Caller(self.kind, self.host, self.headers, self.rng)
+                line = await self.way.open(caller, json.dumps(self.hello()))
         except _BROKEN:
             return False
         self.connections += 1
-        self._socket = socket
-        jobs = [asyncio.create_task(job) for job in (self._read(socket), self._write(socket), self._beat())]
+        self._line = line
+        jobs = [asyncio.create_task(job) for job in (self._read(line), self._write(line), self._beat())]
         try:
             await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
         finally:
             welcomed = self.welcomed_at_s > 0
-            self._socket, self.welcomed_at_s = None, 0.0
+            self._line, self.welcomed_at_s = None, 0.0
             if self._asked:
                 self._asked.cancel()
                 self._asked = None
             for job in jobs:
                 job.cancel()
             results = await asyncio.gather(*jobs, return_exceptions=True)
-            socket.transport.abort()
+            await line.drop()
         for result in results:
-            if isinstance(result, Exception) and not isinstance(result, _BROKEN):
+            if isinstance(result, Ended):
+                self.closes[result.code] = self.closes.get(result.code, 0) + 1
+            elif isinstance(result, Exception) and not isinstance(result, _BROKEN):
                 raise result
-        if socket.close_code:
-            self.closes[socket.close_code] = self.closes.get(socket.close_code, 0) + 1
         return welcomed
 
-    async def _read(self, socket: ClientConnection) -> None:
-        await socket.send(json.dumps(self.hello()))
+    async def _read(self, line: Way) -> None:
         loop = asyncio.get_running_loop()
         while True:
             async with asyncio.timeout(_SILENCE_S):
-                frame = decode(await socket.recv())
+                frame = await line.hear()
             if frame["type"] == "refused" and frame.get("of") == "hello":
                 return
             self.heard(frame)
@@ -137,11 +125,13 @@ class Line(ABC):
                 self.greeted()
             self._look()
 
-    async def _write(self, socket: ClientConnection) -> None:
+    async def _write(self, line: Way) -> None:
         while True:
-            text = await self._outgoing.get()
+            frames = [await self._outgoing.get()]
+            while not self._outgoing.empty():
+                frames.append(self._outgoing.get_nowait())
             async with asyncio.timeout(_SILENCE_S):
-                await socket.send(text)
+                await line.say(frames)
 
     async def _beat(self) -> None:
         while True:
@@ -150,7 +140,7 @@ class Line(ABC):
 
     def _look(self) -> None:
         """Frames may overtake each other: a hole is asked for only when it stays."""
-        if self.fetches and self._asked is None and self.missing() is not None:
+        if self._asked is None and self.missing() is not None:
             self._asked = asyncio.get_running_loop().call_later(_HOLE_S, self._ask)
 
     def _ask(self) -> None:

@@ -28,10 +28,10 @@ class _Crossing:
 
 
 class Link:
-    """Listens on a port of its own and carries each connection to `target`. One loop, no thread."""
+    """Listens on a port of its own and carries each connection to an address. One loop, no thread."""
 
-    def __init__(self, target: int) -> None:
-        self._target = target
+    def __init__(self, port: int, address: str = "127.0.0.1") -> None:
+        self._target = (address, port)
         self._server: asyncio.Server | None = None
         self._crossings: set[_Crossing] = set()
         self._accepting: set[asyncio.Task[None]] = set()
@@ -103,7 +103,7 @@ class Link:
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_CONNECT_S):
-                there, back = await asyncio.open_connection("127.0.0.1", self._target)
+                there, back = await asyncio.open_connection(*self._target)
         except (OSError, TimeoutError):
             return
         crossing = _Crossing(writer, back)

@@ -13,6 +13,7 @@ from tests.chaos.line import Line
 
 Frame = dict[str, Any]
 
+_PAUSE_S = 5.0  # before a question, at most: they fall into all of a schedule
 ASK_FOR_A_PERSON = 0.15  # of the questions that are followed by the button
 
 
@@ -21,11 +22,12 @@ class Person(Line):
     """Whoever sends messages: what they said, and what was acknowledged."""
 
     said: dict[str, str] = field(default_factory=dict)  # text by id
+    said_in: dict[str, str] = field(default_factory=dict)  # conversation by id
     acknowledged: dict[str, int] = field(default_factory=dict)  # seq by id
 
     def say(self, conversation: str, text: str) -> None:
         message_id = uuid4().hex
-        self.said[message_id] = text
+        self.said[message_id], self.said_in[message_id] = text, conversation
         self.post({"type": "message.send", "id": message_id, "conversation": conversation, "text": text})
 
     def answered(self, frame: Frame) -> None:
@@ -49,9 +51,11 @@ class Person(Line):
 class Customer(Person):
     """One conversation. Asks the next question when the last one was answered, or after a while all the same."""
 
+    kind = "customer"
     name: str = ""
     token: str = ""
     questions: int = 2
+    email: str = ""  # left before anything is said, where there is one
     impatience_s: float = 4.0
     holding: Holding = field(default_factory=lambda: Holding(""))
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -80,8 +84,12 @@ class Customer(Person):
     async def talk(self) -> None:
         """Says everything it has to say; returns when all of it is acknowledged."""
         await self.until(lambda: self.ready)
+        if self.email:
+            contact = {"conversation": self.holding.conversation, "email": self.email}
+            self.post({"type": "contact.leave", "id": uuid4().hex, **contact})
+            await self.until(lambda: not self.outbox)
         for number in range(self.questions):
-            await asyncio.sleep(self.rng.random() * 3.0)
+            await asyncio.sleep(self.rng.random() * _PAUSE_S)
             self.say(
                 self.holding.conversation, f"{self.name} asks number {number}: how long is the warranty?"
             )
@@ -104,8 +112,7 @@ class Customer(Person):
             return False
         if self.holding.owner.get("kind") != "assistant":
             return True
-        messages = [message for _, message in sorted(self.holding.messages.items())]
-        return not messages or messages[-1]["author"] != "customer"
+        return self.holding.open_question() is None
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Looks again after each frame and each lost or won connection."""
@@ -129,6 +136,7 @@ class Asker(Customer):
 class Agent(Person):
     """Takes what waits, says one thing, hands it back. Keeps the whole inbox and one conversation."""
 
+    kind = "agent"
     name: str = ""
     rows: dict[str, Frame] = field(default_factory=dict)
     holding: Holding | None = None
@@ -189,8 +197,28 @@ class Agent(Person):
         if conversation is None:
             return
         self.served += 1
-        self.say(conversation, f"{self.name} has looked: two years.")
+        self.say(conversation, f"{self.name} has looked ({self.served}): two years.")
         self.post({"type": "conversation.hand_back", "id": uuid4().hex, "conversation": conversation})
+
+
+@dataclass(eq=False)
+class Reader(Agent):
+    """A tab that was never there before and looks at one conversation after the other."""
+
+    working: bool = False
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def heard(self, frame: Frame) -> None:
+        super().heard(frame)
+        self.news.set()
+
+    async def read(self, conversation: str) -> Holding:
+        """What it is told of the conversation."""
+        holding = self.watch(conversation)
+        while holding.epoch is None:
+            self.news.clear()
+            await self.news.wait()
+        return holding
 
 
 def _conversation(frame: Frame) -> str | None:

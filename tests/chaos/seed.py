@@ -1,6 +1,7 @@
-"""Fills the database of a town: one site with a model, people with log-ins. Prints what its people need, as JSON.
+"""Fills the database of a town: for each crowd a site with a model, and people with log-ins. Prints what its people
+need, as JSON, a line a crowd.
 
-`python -m tests.chaos.seed MODEL_URL CUSTOMERS AGENTS`
+`python -m tests.chaos.seed MODEL_URL CROWDS CUSTOMERS AGENTS`
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ django.setup()
 
 from django.conf import settings  # noqa: E402 - the models need the setup
 from django.contrib.auth.models import User  # noqa: E402
+from django.db import transaction  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from apps.accounts.models import Agent, Site, Workspace  # noqa: E402
@@ -26,15 +28,21 @@ from apps.stores.ids import new_id  # noqa: E402
 
 
 def main() -> None:
-    model_url, customers, agents = sys.argv[1:]
+    model_url, crowds, customers, agents = sys.argv[1:]
+    for _ in range(int(crowds)):
+        with transaction.atomic():
+            crowd = _crowd(model_url, int(customers), int(agents))
+        sys.stdout.write(json.dumps(crowd) + "\n")
+
+
+def _crowd(model_url: str, customers: int, agents: int) -> dict[str, list[str]]:
     workspace = Workspace.objects.create(name="Town")
     site = Site.objects.create(workspace=workspace, name="Town")
     ModelEndpoint.objects.create(site=site, name="fake", base_url=model_url, model="fake-1", api_key="key")
-    people = {
-        "tokens": [issue_visitor_token(site.pk)[0] for _ in range(int(customers))],
-        "cookies": [make_agent(workspace, f"Agent {n}") for n in range(int(agents))],
+    return {
+        "tokens": [issue_visitor_token(site.pk)[0] for _ in range(customers)],
+        "cookies": [make_agent(workspace, f"Agent {n}") for n in range(agents)],
     }
-    sys.stdout.write(json.dumps(people))
 
 
 def make_agent(workspace: Workspace, name: str) -> str:

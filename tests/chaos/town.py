@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import mmap
 import os
@@ -11,29 +12,36 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from chatsvc.embedded.ports import free_port
 from chatsvc.environment import BASE_DIR
-from tests.chaos.links import Link
-from tests.fakes.upstream.control_http import RemoteUpstream
+from tests.chaos.hosts import Host, namespaces
+from tests.chaos.links import Link, Way
+from tests.chaos.mails import Mailbox
+from tests.fakes.transport.tls import Authority
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.profile import Profile
 from tests.fakes.upstream.script import Filler
 from tests.services import private_folder
 from tests.support.breaking import Postgres, Redis
 from tests.support.database import Databases
-from tests.support.processes import Deployment, RunningProcess, Web, Worker, ended_after, http_ok
+from tests.support.processes import Deployment, RunningProcess, Worker, ended_after
 
 WEBS = 2
-# A quick model: an answer takes about half a second. Each is another chatter, so that none passes for another.
-ANSWER_TOKENS = 25
-MODEL = Profile(name="quick", first_token_s=0.05, tokens_per_s=50.0, jitter=0.2)
+# A quick model: an answer takes about half a second, and half of that is silence. Each is another chatter, so that none
+# passes for another.
+PLAN = Plan(script=Filler(tokens=25))
+PROGRAM = ("manage.py",)
+MODEL = Profile(name="quick", first_token_s=0.3, tokens_per_s=80.0, jitter=0.2)
 _READY_S = 60.0
+_CROWDS = 5
 
 
 class Clock:
@@ -45,8 +53,50 @@ class Clock:
         with path.open("r+b") as file:
             self._page = mmap.mmap(file.fileno(), 8)
 
+    def told(self, shim: Path) -> dict[str, str]:
+        """What makes a program read this clock."""
+        return {"LD_PRELOAD": str(shim), "CLOCK_SHIFT_FILE": str(self.path)}
+
     def shift(self, seconds: float) -> None:
         self._page[:] = struct.pack("d", seconds)
+
+
+class Web(RunningProcess):
+    """A web process, perhaps in a namespace of its own, that can become another build of the product."""
+
+    def __init__(self, deployment: Deployment, name: str, host: Host | None, clock: dict[str, str]) -> None:
+        self.address = host.address if host else "127.0.0.1"
+        self.port = free_port()
+        self._enter = host.enter if host else ()
+        command = self._as(PROGRAM)
+        super().__init__(command, {**deployment.variables, **clock}, deployment.var_dir / f"{name}.log")
+
+    def become(self, program: tuple[str, ...]) -> None:
+        self.kill()
+        self._command = self._as(program)
+        self.start()
+
+    def _as(self, program: tuple[str, ...]) -> list[str]:
+        options = ("serve", "--bind", f"{self.address}:{self.port}", "--drain-s", "10")
+        return [*self._enter, sys.executable, *program, *options]
+
+    def ready(self) -> bool:
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz", headers={"Host": "localhost"})
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+class Lossy(Protocol):
+    """A network that can lose what is sent over it."""
+
+    def lose(self, *ways: Way) -> None: ...
+
+    def heal(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -60,13 +110,25 @@ class Town:
     webs: list[Web]
     worker: Worker
     links: list[Link]
+    networks: Sequence[Lossy]  # the links themselves where there are no namespaces
     clocks: list[Clock]
+    worker_clock: Clock
+    mailbox: Mailbox
     down_until_s: dict[RunningProcess, float] = field(default_factory=dict)
     _mending: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _people: dict[tuple[int, int], list[tuple[list[str], list[str]]]] = field(default_factory=dict)
 
     def people(self, customers: int, agents: int) -> tuple[list[str], list[str]]:
         """New customers' tokens and new agents' cookies, of a workspace of their own."""
-        command = [sys.executable, "-m", "tests.chaos.seed", self.model_url, str(customers), str(agents)]
+        stock = self._people.setdefault((customers, agents), [])
+        if not stock:
+            stock += self._seeded(customers, agents)
+        return stock.pop()
+
+    def _seeded(self, customers: int, agents: int) -> list[tuple[list[str], list[str]]]:
+        """Some crowds at once, because starting the program takes longer than filling the database."""
+        sizes = (_CROWDS, customers, agents)
+        command = [sys.executable, "-m", "tests.chaos.seed", self.model_url, *map(str, sizes)]
         done = subprocess.run(
             command,
             cwd=BASE_DIR,
@@ -77,16 +139,24 @@ class Town:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        made = json.loads(done.stdout)
-        return made["tokens"], made["cookies"]
+        made = map(json.loads, done.stdout.splitlines())
+        return [(crowd["tokens"], crowd["cookies"]) for crowd in made]
 
-    def address(self, path: str, number: int) -> str:
-        return f"ws://127.0.0.1:{self.links[number].port}/ws/{path}"
+    def host(self, number: int) -> str:
+        """Where a web process is reached, over its network."""
+        return f"127.0.0.1:{self.links[number].port}"
+
+    async def rebuild(self, program: tuple[str, ...]) -> None:
+        """The web processes run this from now on."""
+        for web in self.webs:
+            web.become(program)
+        await self.whole()
 
     async def whole(self) -> None:
         """Heals everything and waits until every process is ready."""
-        for link in self.links:
+        for link, network in zip(self.links, self.networks, strict=True):
             link.heal()
+            network.heal()
         for clock in self.clocks:
             clock.shift(0.0)
         self.down_until_s.clear()
@@ -95,7 +165,7 @@ class Town:
         self._revive()
         async with asyncio.timeout(_READY_S):
             for web in self.webs:
-                while not await asyncio.to_thread(http_ok, web.port, "/readyz"):
+                while not await asyncio.to_thread(web.ready):
                     assert web.running, web.output()[-3000:]
                     await asyncio.sleep(0.1)
 
@@ -121,8 +191,8 @@ class Town:
 
 
 @asynccontextmanager
-async def running_town(program: tuple[str, ...] = ("manage.py",)) -> AsyncIterator[Town]:
-    """Everything on this machine, from nothing; gone at the end. `program` is what the web processes run."""
+async def running_town() -> AsyncIterator[Town]:
+    """Everything on this machine, from nothing; gone at the end."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(private_folder("chaos-"))
         cluster = stack.enter_context(private_folder("chaos-pg-"))
@@ -133,34 +203,47 @@ async def running_town(program: tuple[str, ...] = ("manage.py",)) -> AsyncIterat
         databases = Databases(folder, postgres.url)
         database = stack.enter_context(databases.fresh())
         deployment = Deployment(database, redis.url, folder)
-        model_url = _model(stack)
+        hosts = stack.enter_context(namespaces(WEBS))
+        model_url = _models(stack, [host.enter for host in hosts] or [()])
         shim = _shim(folder)
         clocks = [Clock(folder / f"clock-{n}") for n in range(WEBS)]
         webs = []
-        web_process = type("ChaosWeb", (Web,), {"program": program})
         for number, clock in enumerate(clocks):
-            skew = {"LD_PRELOAD": str(shim), "CLOCK_SHIFT_FILE": str(clock.path)}
-            webs.append(web_process(deployment, f"web-{number}", port=None, **skew))
+            host = hosts[number] if hosts else None
+            webs.append(Web(deployment, f"web-{number}", host, clock.told(shim)))
             stack.enter_context(ended_after(webs[-1]))
-        worker = Worker(deployment)
+        authority = Authority(folder / "mail", alpn=())
+        mailbox = await stack.enter_async_context(Mailbox(authority))
+        worker_clock = Clock(folder / "clock-worker")
+        mail = {
+            "MAIL_HOST": "127.0.0.1",
+            "MAIL_PORT": str(mailbox.port),
+            "SSL_CERT_FILE": str(authority.ca_file),
+        }
+        worker = Worker(deployment, **worker_clock.told(shim), **mail)
         stack.enter_context(ended_after(worker))
-        links = [await stack.enter_async_context(Link(web.port)) for web in webs]
-        town = Town(postgres, redis, model_url, deployment, webs, worker, links, clocks)
-        yield town
+        links = [await stack.enter_async_context(Link(web.port, web.address)) for web in webs]
+        yield Town(
+            postgres, redis, model_url, deployment, webs, worker, links, hosts or links, clocks,
+            worker_clock, mailbox,
+        )  # fmt: skip
 
 
-def _model(stack: AsyncExitStack) -> str:
-    """A process of its own, so that the judge's work does not slow it."""
-    profile = msgspec.json.encode(MODEL).decode()
-    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0", "--profile", profile]
-    process = subprocess.Popen(command, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
-    stack.callback(process.wait)
-    stack.callback(process.kill)
-    assert process.stdout
-    ready = json.loads(process.stdout.readline())
-    upstream = RemoteUpstream(ready["url"], ready["control"], ready["ca"])
-    upstream.always(Plan(script=Filler(tokens=ANSWER_TOKENS)))
-    return upstream.base_url
+def _models(stack: AsyncExitStack, places: Sequence[tuple[str, ...]]) -> str:
+    """A model in each place, under the same address there. Processes of their own, so that the judge's work does not
+    slow them.
+    """
+    profile, plan = (msgspec.json.encode(part).decode() for part in (MODEL, PLAN))
+    port = free_port()
+    for enter in places:
+        options = ("--port", str(port), "--profile", profile, "--plan", plan)
+        command = [*enter, sys.executable, "-m", "tests.fakes.upstream", *options]
+        process = subprocess.Popen(command, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        assert process.stdout
+        url = json.loads(process.stdout.readline())["url"]
+    return f"{url}/v1"
 
 
 def _shim(folder: Path) -> Path:

@@ -16,7 +16,9 @@ import msgspec
 
 from tests.fakes.transport.listener import Listener
 from tests.fakes.transport.tls import ALPN, Authority
+from tests.fakes.upstream.control import Always
 from tests.fakes.upstream.control_http import ControlServer
+from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.ledger import Ledger
 from tests.fakes.upstream.profile import PROFILES, Profile
 from tests.fakes.upstream.server import UpstreamServer
@@ -30,6 +32,8 @@ def main() -> None:
 async def _serve(options: argparse.Namespace) -> None:
     authority = Authority(options.tls, ("http/1.1",) if options.http1 else ALPN) if options.tls else None
     upstream = UpstreamServer(_profile(options), certificates=authority, port=options.port)
+    if options.plan:
+        await upstream.obey(Always(msgspec.json.decode(options.plan, type=Plan)))
     control = Listener(ControlServer(upstream).serve, Ledger(), port=options.control_port)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -65,6 +69,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tls", type=Path, metavar="DIR", help="serve TLS; the authority is kept in DIR")
     parser.add_argument("--http1", action="store_true", help="offer no HTTP/2")
     parser.add_argument("--profile", default="instant", help=f"{', '.join(PROFILES)}, or JSON")
+    parser.add_argument("--plan", default="", help="JSON: how every request is answered")
     parser.add_argument("--rtt-ms", type=float)
     parser.add_argument("--seed", type=int)
     return parser.parse_args()
