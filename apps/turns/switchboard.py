@@ -20,19 +20,15 @@ from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable, layer_connections
 from apps.telemetry import instruments
 from apps.turns.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
+from apps.turns.publisher import PUBLISH_DEADLINE_S, Publisher
 from apps.wire.protocol import InboxChanged, ServerFrame
 from apps.wire.publish import CONVERSATION, Audience, Encoded, Outgoing, Relayed, Sink, group_name
 
 logger = logging.getLogger(__name__)
 
-PUBLISH_QUEUE = 2_000
-PUBLISHED_AT_ONCE = 100
-PUBLISH_DEADLINE_S = 1.0
 CONFIRM_DEADLINE_S = 0.25
 PROBE_DEADLINE_S = 1.0
 PROBE_INTERVAL_S = 2.0
-# What has waited this long to be published is no news: whoever missed it has fetched, or is about to.
-NEWS_S = 5.0
 # A round of probing that fails in every part takes half of this.
 STALE_S = 12.0
 
@@ -62,10 +58,9 @@ class Switchboard:
         # Set once Redis has answered: a join before that is heard abroad only when it heals.
         self.opened = asyncio.Event()
         self._confirmations: dict[str, asyncio.Event] = {}
-        self._outbox: asyncio.Queue[tuple[float, str, dict[str, Any]]] = asyncio.Queue(PUBLISH_QUEUE)
+        self._publisher = Publisher(self._layer, process)
         self._probed, self._probed_at = Hearing.CUT_OFF, time.monotonic()
         self._on_announcement: Callable[[Announcement], None] = lambda _: None
-        self._untold = False  # whether something of ours could not be published
         # Set after anything that other processes said may not have arrived, and for as long as nothing does.
         self.missed = asyncio.Event()
         # How far sockets here were brought with each conversation's row in the inbox. Whoever reads it prunes it.
@@ -77,7 +72,7 @@ class Switchboard:
 
     def tasks(self) -> Iterable[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]:
         """What the owner must run for as long as the process lives."""
-        return (("receive", self._receive), ("publish", self._publish), ("heal", self._heal))
+        return (("receive", self._receive), ("publish", self._publisher.run), ("heal", self._heal))
 
     # ------------------------------------------------------------ listening
 
@@ -136,7 +131,7 @@ class Switchboard:
 
     def relay(self, audience: Audience, key: str, frame: Encoded) -> None:
         """To other processes alone, soon. Drops when swamped."""
-        self._enqueue(group_name(audience, key), _message((audience,), key, frame, None))
+        self._publisher.put(group_name(audience, key), _message((audience,), key, frame, None))
 
     def _send(self, audiences: Sequence[Audience], key: str, frame: ServerFrame, *, abroad: bool) -> None:
         outgoing = Outgoing(frame)
@@ -144,18 +139,11 @@ class Switchboard:
         for audience in audiences:
             self._deliver((audience, key), outgoing, numbered)
         if abroad:
-            self._enqueue(group_name(audiences[0], key), _message(audiences, key, outgoing, numbered))
+            self._publisher.put(group_name(audiences[0], key), _message(audiences, key, outgoing, numbered))
 
     def announce(self, announcement: Told) -> None:
         """Tells every other process. May be lost: each listener has a slower way to learn the same."""
-        self._enqueue(PROCESSES, to_message(announcement, self.process))
-
-    def _enqueue(self, group: str, message: dict[str, Any]) -> None:
-        try:
-            self._outbox.put_nowait((time.monotonic(), group, message))
-        except asyncio.QueueFull:
-            instruments.dropped.labels("publish").inc()
-            self._untold = True
+        self._publisher.put(PROCESSES, to_message(announcement, self.process))
 
     def _deliver(self, key: Key, frame: Encoded, numbered: Numbered | None) -> None:
         sinks = tuple(self._sinks.get(key, ()))
@@ -166,44 +154,6 @@ class Switchboard:
             self.rows_heard[conversation] = max(seq, self.rows_heard.get(conversation, 0))
 
     # ------------------------------------------------------------ tasks
-
-    async def _publish(self) -> None:
-        while True:
-            waiting = [await self._outbox.get()]
-            while not self._outbox.empty() and len(waiting) < PUBLISHED_AT_ONCE:
-                waiting.append(self._outbox.get_nowait())
-            by_group: dict[str, list[dict[str, Any]]] = {}
-            for since, group, message in waiting:
-                if time.monotonic() - since > NEWS_S:
-                    instruments.dropped.labels("publish").inc()
-                    self._untold = True
-                else:
-                    by_group.setdefault(group, []).append(message)
-            for group, messages in by_group.items():
-                await self._publish_to(group, messages)
-
-    async def _publish_to(self, group: str, messages: list[dict[str, Any]]) -> None:
-        together = {"type": "several", "origin": self.process, "messages": messages}
-        try:
-            async with asyncio.timeout(PUBLISH_DEADLINE_S):
-                await self._layer.group_send(group, together)
-        except Unreachable:
-            instruments.redis_failures.labels("publish").inc()
-            self._untold = True
-        except Exception:
-            # One message that cannot be written must not silence the process for good, nor take others with it.
-            if len(messages) == 1:
-                logger.exception("a message to %s could not be published", group)
-            else:
-                for message in messages:
-                    await self._publish_to(group, [message])
-        else:
-            self._own_up()
-
-    def _own_up(self) -> None:
-        if self._untold:
-            self._untold = False
-            self.announce(NewsLost())
 
     async def _receive(self) -> None:
         await self._open_channel()
@@ -295,7 +245,7 @@ class Switchboard:
     async def _comes_back(self) -> bool:
         nonce = new_id()
         confirmed = self._confirmations[nonce] = asyncio.Event()
-        self._enqueue(PROCESSES, {"type": "confirm", "nonce": nonce})
+        self._publisher.put(PROCESSES, {"type": "confirm", "nonce": nonce})
         try:
             async with asyncio.timeout(PROBE_DEADLINE_S):
                 await confirmed.wait()
