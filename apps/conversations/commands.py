@@ -95,7 +95,8 @@ class FinishTurn:
 class AdoptTurn:
     """Takes a dead process's turn: keeps its text as an interrupted part and opens the next part here.
 
-    With `retry` false, or when the assistant no longer owns the conversation, the turn just ends.
+    With `retry` false the turn ends, and the assistant says `apology` as its last part, if there is one. It ends
+    without a word when the assistant no longer owns the conversation.
     """
 
     conversation: str
@@ -106,6 +107,7 @@ class AdoptTurn:
     process: str
     retry: bool
     at: datetime
+    apology: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

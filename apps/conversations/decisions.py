@@ -131,8 +131,13 @@ def _adopt_turn(state: State, command: c.AdoptTurn) -> Change:
     part, question = state.turn_part, state.turn_question
     _keep_part(change, command.text, MessageState.INTERRUPTED, command.name, ())
     _clear_turn(state)
-    if command.retry and state.owner_kind is OwnerKind.ASSISTANT:
-        _mint(change, command.turn, part=part + 1, question=question, process=command.process)
+    if state.owner_kind is not OwnerKind.ASSISTANT or not (command.retry or command.apology):
+        return change
+    _mint(change, command.turn, part=part + 1, question=question, process=command.process)
+    if not command.retry:
+        _keep_part(change, command.apology, MessageState.COMPLETE, command.name, ())
+        _clear_turn(state)
+        change.opened = None
     return change
 
 

@@ -22,6 +22,7 @@ from apps.turns.lifeline import Lifeline
 from apps.turns.questions import open_question, unanswered
 from apps.turns.runner import MAX_PARTS
 from apps.turns.runtime import Runtime
+from apps.turns.sentences import NO_MODEL, sentence
 from apps.turns.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
@@ -149,6 +150,7 @@ class Care:
             process=self._runtime.process,
             retry=question is not None and snapshot.turn_part < MAX_PARTS,
             at=datetime.now(UTC),
+            apology=sentence(NO_MODEL, snapshot.locale) if question is not None else "",
         )
         begin = partial(self._supervisor.begin, question) if question is not None else None
         with suppress(c.Refusal):

@@ -245,6 +245,7 @@ class Runner:
                     process=self._runtime.process,
                     retry=self.opened.part < MAX_PARTS and not late,
                     at=datetime.now(UTC),
+                    apology=sentence(NO_MODEL, self.job.locale),
                 )
             )
         except c.Refusal:

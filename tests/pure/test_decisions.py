@@ -207,6 +207,25 @@ def test_a_dead_processs_text_becomes_an_interrupted_part_and_the_retry_a_new_on
         applied(state, finishes())
 
 
+@pytest.mark.parametrize("owner", [OwnerKind.ASSISTANT, OwnerKind.QUEUE])
+def test_a_turn_that_is_not_tried_again_ends_with_an_apology_of_the_assistant_alone(owner: OwnerKind) -> None:
+    state = fresh()
+    applied(state, says())
+    state.owner_kind = owner
+    ended = applied(
+        state,
+        c.AdoptTurn(
+            conversation="conv", turn="t1", fence=1, text="Your ord", name="Assistant", process="p2", retry=False,
+            at=NOW, apology="Sorry.",
+        ),
+    )  # fmt: skip
+    said = [(event.message.text, event.message.state) for event in ended.events if event.message is not None]
+    apology = [("Sorry.", MessageState.COMPLETE)] if owner is OwnerKind.ASSISTANT else []
+    assert said == [("Your ord", MessageState.INTERRUPTED), *apology]
+    assert ended.opened is None
+    assert state.turn == ""
+
+
 def test_a_turn_that_said_nothing_leaves_no_message() -> None:
     state = fresh()
     applied(state, says())
@@ -320,7 +339,7 @@ def _resolved(step: Any, state: State, at: datetime) -> c.Command:
         case ("adopt", retry):
             return c.AdoptTurn(
                 conversation="conv", turn=state.turn or "t1", fence=state.fence, text="part", name="Assistant",
-                process="p2", retry=retry, at=at,
+                process="p2", retry=retry, at=at, apology="Sorry.",
             )  # fmt: skip
         case c.CustomerMessage():
             # A turn's id is minted once; a superseded or finished one never comes back.

@@ -8,7 +8,9 @@ import pytest
 
 from apps.accounts.models import Site
 from apps.conversations.models import Conversation, Event, Message
+from apps.engine.languages import Language
 from apps.rulebook.models import Rule
+from apps.turns.sentences import NO_MODEL
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan, refusal
 from tests.fakes.upstream.handle import Upstream
@@ -82,6 +84,22 @@ async def test_a_restart_lets_a_short_answer_finish(web: Web, plain_upstream: Up
         assert await stopping == 0
     assert code == 1012
     assert (await stored(line.conversation))[1][2:] == ("complete", text)
+    await assert_whole(line.conversation)
+
+
+async def test_a_model_that_breaks_off_again_and_again_leaves_an_honest_sentence(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    reset = Fault(action=Action.RESET, place=Place.STREAM, after_tokens=5)
+    plain_upstream.next(*[Plan(script=Text(LONG), faults=(reset,))] * 3)
+    async with world.customer(web) as line:
+        await line.say("Hello?")
+        for _ in range(3):
+            await line.client.expect("turn.ended", end="interrupted")
+        await line.message(NO_MODEL[Language.ENGLISH])
+    states = [row[2] for row in await stored(line.conversation)]
+    assert states == ["complete", *["interrupted"] * 3, "complete"]
     await assert_whole(line.conversation)
 
 
