@@ -103,6 +103,7 @@ def job_for(
     appended: Appended,
     retrieval: StartedRetrieval,
     waterfall: Waterfall,
+    *,
     ahead: Ahead | None = None,
 ) -> Job:
     """The work on a question, under the owner that its commit has left."""

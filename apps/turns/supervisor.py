@@ -77,7 +77,7 @@ class Supervisor:
 
         def begin(appended: c.Appended) -> None:
             if site is not None and appended.opened is not None:
-                job = job_for(said, site, appended, retrieval, said.received, said.ahead)
+                job = job_for(said, site, appended, retrieval, said.received, ahead=said.ahead)
                 self._start(job, appended.opened)
 
         try:
