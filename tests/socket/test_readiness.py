@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -27,26 +27,12 @@ WELL = {"database": "ok", "redis": "ok", "live": "ok", "worker": "late"}
 
 
 @pytest.fixture(scope="module")
-def redis(deployment: Deployment) -> Iterator[Redis]:
-    process = Redis(deployment.var_dir)
-    with ended_after(process):
-        yield process
-
-
-@pytest.fixture(scope="module")
 def pair(deployment: Deployment, redis: Redis) -> Iterator[tuple[Web, Web]]:
     one = Web(deployment, "ready-one", REDIS_URL=redis.url)
     with ended_after(one):
         two = Web(deployment, "ready-two", REDIS_URL=redis.url)
         with ended_after(two):
             yield one, two
-
-
-@pytest.fixture
-def redis_client(redis: Redis) -> Iterator[RedisClient]:
-    client = RedisClient.from_url(redis.url, socket_connect_timeout=DEADLINE_S, socket_timeout=DEADLINE_S)
-    yield client
-    client.close()
 
 
 async def ready(web: Web, query: str = "") -> tuple[int, dict[str, Any]]:
@@ -136,15 +122,6 @@ async def test_connections_that_redis_kills_are_made_again(
     for web in pair:
         await until_checks(web, WELL)
     await heard_elsewhere(*pair)
-
-
-@pytest.fixture
-async def distant(redis: Redis, redis_client: RedisClient) -> AsyncIterator[Link]:
-    """A network between whoever uses it and Redis."""
-    port = own_port()
-    redis_client.config_set("port", port)
-    async with Link(port) as link:
-        yield link
 
 
 async def test_a_slow_redis_delays_no_answer_and_connections_that_die_without_a_word_are_replaced(

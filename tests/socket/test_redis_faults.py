@@ -23,13 +23,6 @@ LONG = " ".join(f"word{n}" for n in range(250))
 
 
 @pytest.fixture(scope="module")
-def redis(deployment: Deployment) -> Iterator[Redis]:
-    process = Redis(deployment.var_dir)
-    with ended_after(process):
-        yield process
-
-
-@pytest.fixture(scope="module")
 def pair(deployment: Deployment, redis: Redis) -> Iterator[tuple[Web, Web]]:
     one = Web(deployment, "faults-one", REDIS_URL=redis.url)
     with ended_after(one):

@@ -24,13 +24,6 @@ pytestmark = pytest.mark.usefixtures("orm")
 
 
 @pytest.fixture(scope="module")
-def redis(deployment: Deployment) -> Iterator[Redis]:
-    process = Redis(deployment.var_dir)
-    with ended_after(process):
-        yield process
-
-
-@pytest.fixture(scope="module")
 def mailbox(deployment: Deployment) -> Iterator[Mailbox]:
     with open_mailbox(deployment.var_dir) as box:
         yield box

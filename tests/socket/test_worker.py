@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import httpx
@@ -15,22 +15,7 @@ from apps.stores.tasks import QUEUE_TASKS
 from chatsvc.worker import STUCK_CODE
 from tests.chaos.links import Link
 from tests.support.breaking import Redis
-from tests.support.client import DEADLINE_S
-from tests.support.processes import Beat, Deployment, Web, Worker, ended_after, own_port, wait_for
-
-
-@pytest.fixture(scope="module")
-def redis(deployment: Deployment) -> Iterator[Redis]:
-    process = Redis(deployment.var_dir)
-    with ended_after(process):
-        yield process
-
-
-@pytest.fixture
-def redis_client(redis: Redis) -> Iterator[RedisClient]:
-    client = RedisClient.from_url(redis.url, socket_connect_timeout=DEADLINE_S, socket_timeout=DEADLINE_S)
-    yield client
-    client.close()
+from tests.support.processes import Beat, Deployment, Web, Worker, ended_after, wait_for
 
 
 @pytest.fixture
@@ -86,14 +71,6 @@ def test_a_worker_that_takes_no_tasks_any_more_ends_to_be_started_again(
         worker.revive()
         wait_for(lambda: worker.output().count("succeeded") > before)
         assert works(worker, tasks)
-
-
-@pytest.fixture
-async def distant(redis_client: RedisClient) -> AsyncIterator[Link]:
-    port = own_port()
-    redis_client.config_set("port", port)
-    async with Link(port) as link:
-        yield link
 
 
 async def test_a_worker_whose_connections_died_without_a_word_works_on_by_itself(
