@@ -46,6 +46,11 @@ class Breaker:
         """Whether no request may be sent now. Asking changes nothing."""
         return now < self._rests_until
 
+    @property
+    def sound(self) -> bool:
+        """Whether it does not rest, and no trial is due that a question might need."""
+        return not self._rests_until
+
     def succeeded(self) -> None:
         """The endpoint has spoken: all is forgotten."""
         self._failures = 0

@@ -77,6 +77,11 @@ class Endpoint:
         """Whether it would be asked now. Unlike `allows` this costs nobody their trial."""
         return not self.breaker.rests(_now())
 
+    @property
+    def spare(self) -> bool:
+        """Whether one that nobody asked for would leave half of the places to questions, and takes nobody's trial."""
+        return self.breaker.sound and 2 * (self.in_flight + 1) <= self.spec.max_concurrent
+
     async def stream(self, request: ModelRequest, on_event: OnModelEvent, turn_ends: float) -> None:
         """One answer. Raises `LlmError` after telling the breaker, and whatever `on_event` raises."""
         try:

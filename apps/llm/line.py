@@ -153,6 +153,13 @@ class Line:
         roster = self._rosters.get(site_id)
         return roster is not None and bool(roster.specs) and self._capped_on.get(site_id) != spend.today()
 
+    async def has_room(self, site_id: str, request: ModelRequest) -> bool:
+        """Whether the endpoint that would answer this can do so without keeping a question waiting."""
+        endpoints = await self._endpoints(site_id)
+        ready = [one.candidate for one in endpoints.values() if one.endpoint.ready]
+        likely = self._choice(site_id).likely(ready, request.cache_key, request.endpoint, _now())[:1]
+        return any(endpoints[one.name].endpoint.spare for one in likely)
+
     def prepares(self, site_id: str) -> bool:
         """Whether some endpoint of the site may read ahead of questions, and the site's money is not used up."""
         roster = self._rosters.get(site_id)

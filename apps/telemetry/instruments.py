@@ -219,7 +219,7 @@ drafts_wasted_seconds = Counter(
 
 speculations = Counter(
     "chatsvc_speculations_total",
-    "Answers begun for drafts by what became of them; passed and capped: not begun",
+    "Answers begun for drafts by what became of them; passed, busy and capped: not begun",
     ["end"],
 )
 speculation_tokens = Counter(

@@ -164,6 +164,9 @@ class Speculation:
         if request is None:
             instruments.speculations.labels("passed").inc()
             return
+        if not await self._runtime.line.has_room(self._site.id, request):
+            instruments.speculations.labels("busy").inc()
+            return
         budget, now = owner.budget(self._site), time.monotonic()
         asked = _tokens(request) + request.max_output_tokens
         if owner.running >= MOST_AT_ONCE or not budget.take(asked, now):

@@ -97,3 +97,14 @@ def test_a_connection_made_ends_a_rest_for_want_of_one_and_no_other() -> None:
     failed(breaker, ServerFailed("x"), 3)
     breaker.reached()
     assert not breaker.allows(100.0)
+
+
+def test_it_is_sound_until_it_rests_and_again_once_its_trial_has_succeeded() -> None:
+    breaker = Breaker()
+    assert breaker.sound
+    failed(breaker, ConnectFailed("x"), 3)
+    assert not breaker.sound
+    assert breaker.allows(110.0)
+    assert not breaker.sound
+    breaker.succeeded()
+    assert breaker.sound

@@ -26,12 +26,13 @@ QUESTION = "Do lamps dream?"
 SAID = "Only in winter."
 
 
-async def shop_with(upstream: Upstream, tokens: int = 100_000, **rule: Any) -> World:
+async def shop_with(upstream: Upstream, tokens: int = 100_000, places: int = 10, **rule: Any) -> World:
     """A site that begins answers early, whole at once."""
 
     def make() -> World:
         with transaction.atomic():
-            world = make_world(model=upstream)
+            world = make_world()
+            world.model(upstream, max_concurrent=places)
             Site.objects.filter(pk=world.site.pk).update(
                 reads_drafts=True, answer_cache="off", speculation_tokens=tokens
             )
@@ -162,6 +163,45 @@ async def test_nothing_is_begun_where_a_rule_acts_or_the_tokens_are_used_up(
         await write(line, QUESTION)
         await grows(web, end, before)
     assert answers(plain_upstream) == []
+
+
+async def test_half_of_an_endpoints_places_are_left_to_questions(web: Web, plain_upstream: Upstream) -> None:
+    world, busy = await shop_with(plain_upstream, places=2), ended(web, "busy")
+    plain_upstream.next(Plan(script=Text("Never shown. " * 300), tokens_per_s=20))
+    plain_upstream.always(Plan(script=Text(SAID)))
+    async with world.customer(web) as first, world.customer(web) as second, world.customer(web) as asker:
+        await write(first, QUESTION)
+        await plain_upstream.until("tokens_sent", 3)
+        await write(second, QUESTION)
+        await grows(web, "busy", busy)
+        await asker.say("And boots?")
+        answer = await asker.answer()
+    assert answer["text"] == SAID
+    assert len(answers(plain_upstream)) == 2
+
+
+async def test_a_rule_that_came_in_between_is_obeyed(web: Web, plain_upstream: Upstream) -> None:
+    world, differed = await shop_with(plain_upstream), ended(web, "differed")
+    plain_upstream.next(Plan(script=Text("Never shown.")))
+    plain_upstream.always(Plan(script=Text(SAID)))
+
+    def change() -> None:
+        with transaction.atomic():
+            Rule.objects.create(site=world.site, name="a", condition="true", instruction="Be brief.")
+            Rule.objects.create(site=world.site, name="b", condition='text == "Known?"', reply_en="Known.")
+
+    async with world.customer(web) as line, world.customer(web) as other:
+        await write(line, QUESTION)
+        await answered(plain_upstream, 1)
+        await asyncio.to_thread(change)
+        said = ""
+        while said != "Known.":
+            await other.say("Known?")
+            said = (await other.answer())["text"]
+        await line.say(QUESTION)
+        answer = await line.answer()
+    assert answer["text"] == SAID
+    assert ended(web, "differed") == differed + 1
 
 
 async def test_a_model_that_wants_a_person_gets_one_only_in_its_turn(
