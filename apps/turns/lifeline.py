@@ -24,7 +24,7 @@ from apps.turns import leases
 logger = logging.getLogger(__name__)
 
 LOOK_INTERVAL_S = 0.2
-# A living process whose session was cut takes its lock again at its own next look.
+# A living process whose session was cut finds that out at its own next look, and takes its lock again at once.
 LOOKS_IN_A_ROW = 3
 CLOSE_DEADLINE_S = 1.0
 
@@ -71,8 +71,7 @@ class Lifeline:
     def _look(self) -> bool:
         try:
             if not self._held:
-                self._lock.take(self._process)
-                self._held = True
+                self._take()
             others = leases.others(self._process)
             gone, left = self._watch.saw(others, self._lock.held(others) if others else ())
             for process in gone:
@@ -83,9 +82,17 @@ class Lifeline:
         except (DatabaseError, OSError):
             # What was held by a session ended with it, perhaps everybody's: nothing seen before counts any more.
             self._watch = Watch()
+            was_held = self._held
             self._let_go()
+            if was_held:
+                # Not at the next look: where only this session was cut, the others have begun to count.
+                self._take()
             raise
         return bool(gone or left)
+
+    def _take(self) -> None:
+        self._lock.take(self._process)
+        self._held = True
 
     def _let_go(self) -> None:
         self._held = False

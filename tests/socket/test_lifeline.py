@@ -9,6 +9,8 @@ import psycopg
 import pytest
 
 from apps.conversations.models import Conversation
+from apps.stores.ids import new_id
+from apps.turns.lifeline import Lifeline
 from apps.turns.models import ProcessLease
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
@@ -43,6 +45,21 @@ async def test_after_every_session_was_cut_the_running_turn_goes_on_and_the_next
         await line.message(LONG)
     assert [row[2] for row in await stored(line.conversation)] == ["complete", "complete"]
     await _taken_up_without_the_lease(web_pair, plain_upstream)
+
+
+async def test_whose_session_was_cut_holds_the_lock_again_after_one_look(deployment: Deployment) -> None:
+    if not deployment.database_url.startswith("postgres"):
+        pytest.skip("an SQLite database has no sessions")
+    lifeline = Lifeline(new_id())
+    with psycopg.connect(deployment.database_url, autocommit=True, connect_timeout=10) as cut:
+        others = _holders(cut)
+        await lifeline.look()
+        [cut_one] = _holders(cut) - others
+        cut.execute("SELECT pg_terminate_backend(%s, 10000)", (cut_one,))
+        assert _holders(cut) == others
+        await lifeline.look()
+        assert len(_holders(cut) - others) == 1
+    await lifeline.close()
 
 
 async def _taken_up_without_the_lease(webs: tuple[Web, Web], upstream: Upstream) -> None:
