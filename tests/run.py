@@ -76,6 +76,7 @@ STAGES = (
     Stage("db", (pytest("tests/db"),)),
     Stage("pure", (pytest("tests/pure"),)),
     Stage("socket", (pytest("tests/socket", workers=3),), alone=True, postgres=True),
+    Stage("chaos", (python("tests.chaos", "--floor", "3", "--broken"),), alone=True),
     Stage("browser", (pytest("tests/browser", workers=2),), alone=True, before=ensure_chromium),
 )
 SIDE_BY_SIDE = 2

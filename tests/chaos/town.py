@@ -20,7 +20,6 @@ from typing import Protocol
 
 import msgspec
 
-from chatsvc.embedded.ports import free_port
 from chatsvc.environment import BASE_DIR
 from tests.chaos.hosts import Host, namespaces
 from tests.chaos.links import Link, Way
@@ -32,7 +31,7 @@ from tests.fakes.upstream.script import Filler
 from tests.services import private_folder
 from tests.support.breaking import Postgres, Redis
 from tests.support.database import Databases
-from tests.support.processes import Deployment, RunningProcess, Worker, ended_after
+from tests.support.processes import Deployment, RunningProcess, Worker, ended_after, own_port
 
 WEBS = 2
 # A quick model: an answer takes about half a second, and half of that is silence. Each is another chatter, so that none
@@ -66,7 +65,7 @@ class Web(RunningProcess):
 
     def __init__(self, deployment: Deployment, name: str, host: Host | None, clock: dict[str, str]) -> None:
         self.address = host.address if host else "127.0.0.1"
-        self.port = free_port()
+        self.port = own_port()
         self._enter = host.enter if host else ()
         command = self._as(PROGRAM)
         super().__init__(command, {**deployment.variables, **clock}, deployment.var_dir / f"{name}.log")
@@ -234,7 +233,7 @@ def _models(stack: AsyncExitStack, places: Sequence[tuple[str, ...]]) -> str:
     slow them.
     """
     profile, plan = (msgspec.json.encode(part).decode() for part in (MODEL, PLAN))
-    port = free_port()
+    port = own_port()
     for enter in places:
         options = ("--port", str(port), "--profile", profile, "--plan", plan)
         command = [*enter, sys.executable, "-m", "tests.fakes.upstream", *options]
