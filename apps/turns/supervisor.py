@@ -79,6 +79,12 @@ class Supervisor:
             if site is not None and appended.opened is not None:
                 job = job_for(said, site, appended, retrieval, said.received, ahead=said.ahead)
                 self._start(job, appended.opened)
+            else:
+                let_go()
+
+        def let_go() -> None:
+            retrieval.cancel()
+            _end(said.ahead)
 
         try:
             with said.received.stage("receive"):
@@ -97,16 +103,14 @@ class Supervisor:
                     ),
                     begin,
                 )
+        except asyncio.CancelledError:
+            raise  # only the caller is gone: the turn needs what was begun for it
         except BaseException:
-            retrieval.cancel()
-            _end(said.ahead)
+            let_go()
             raise
         finally:
             if superseding is not None:
                 superseding.release()
-        if appended.opened is None:
-            retrieval.cancel()
-            _end(said.ahead)
         return appended
 
     async def stop(self, conversation: str, turn: str, painted: int) -> bool:

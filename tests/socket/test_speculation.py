@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,10 +15,12 @@ from apps.rulebook.models import Rule
 from tests.fakes.upstream.faults import Plan, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, ToolCall
+from tests.support.breaking import locked_database
 from tests.support.client import Frame
+from tests.support.http_line import http_line
 from tests.support.metrics import metrics
 from tests.support.model_line import answers
-from tests.support.processes import Web, wait_for
+from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import Open, World, make_world
 
 pytestmark = pytest.mark.usefixtures("orm")
@@ -202,6 +205,26 @@ async def test_a_rule_that_came_in_between_is_obeyed(web: Web, plain_upstream: U
         answer = await line.answer()
     assert answer["text"] == SAID
     assert ended(web, "differed") == differed + 1
+
+
+async def test_a_customer_who_left_is_answered_with_what_was_begun(
+    web: Web, deployment: Deployment, plain_upstream: Upstream
+) -> None:
+    world, used = await shop_with(plain_upstream), ended(web, "used")
+    plain_upstream.always(Plan(script=Text(SAID)))
+    hello = {"type": "hello", "token": world.visitor(), "locale": "en"}
+    address = f"http://127.0.0.1:{web.port}"
+    with ExitStack() as lock:
+        async with http_line(address, "customer", "stream", hello=hello) as client:
+            line = Open(client, await client.expect("welcome"))
+            await write(line, QUESTION)
+            await answered(plain_upstream, 1)
+            lock.enter_context(locked_database(deployment.database_url))
+            sent = {"type": "message.send", "id": "m", "conversation": line.conversation, "text": QUESTION}
+            await client.send(sent)
+        await asyncio.to_thread(wait_for, lambda: not metrics(web)['chatsvc_http_lines{transport="stream"}'])
+    await grows(web, "used", used)
+    assert len(answers(plain_upstream)) == 1
 
 
 async def test_a_model_that_wants_a_person_gets_one_only_in_its_turn(
