@@ -20,7 +20,7 @@ import zstandard
 from apps.engine.context import Context
 from apps.engine.types import Speaker
 from apps.stores.codecs import unpacked
-from apps.turns.context_copies import written
+from apps.turns.kept.context_copies import written
 
 ROUNDS = 300
 Codec = tuple[str, Callable[[bytes], bytes], Callable[[bytes], bytes]]

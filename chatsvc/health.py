@@ -22,8 +22,8 @@ from apps.stores.redis import Unreachable, connect
 from apps.telemetry import instruments
 from apps.telemetry.heap import heap_bytes
 from apps.turns import canary
+from apps.turns.between.switchboard import Hearing
 from apps.turns.office import Office
-from apps.turns.switchboard import Hearing
 
 CHECK_DEADLINE_S: Final = 1.0
 BEHIND_S: Final = 5.0  # a commit takes milliseconds; behind a lock that is waited for, up to this

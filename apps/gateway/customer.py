@@ -18,7 +18,7 @@ from apps.gateway.peer import Peer
 from apps.gateway.rates import of_address
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.drafts import Draft, Drafting
+from apps.turns.ahead.drafts import Draft, Drafting
 from apps.turns.job import Said
 from apps.turns.office import Resume
 from apps.wire import protocol as wire

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apps.conversations.commands import OpenedTurn
-from apps.turns.buffer import APPEND_DEADLINE_S, Held, StreamBuffer
-from apps.turns.switchboard import Switchboard
+from apps.turns.between.buffer import APPEND_DEADLINE_S, Held, StreamBuffer
+from apps.turns.between.switchboard import Switchboard
 from apps.wire.protocol import (
     DELTA_INTERVAL_S,
     WATCH_INTERVAL_S,

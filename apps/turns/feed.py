@@ -13,7 +13,7 @@ from apps.conversations import selectors
 from apps.inbox.presence import Presence
 from apps.inbox.reach import agent_views, reach
 from apps.stores.database import in_database
-from apps.turns.switchboard import Switchboard
+from apps.turns.between.switchboard import Switchboard
 from apps.wire.protocol import InboxChanged, OwnerKind, PresenceChanged, Queue
 from apps.wire.publish import Audience
 

@@ -12,8 +12,8 @@ from apps.conversations.models import Conversation
 from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import bounded_paint
+from apps.turns.between.switchboard import Switchboard
 from apps.turns.models import Turn
-from apps.turns.switchboard import Switchboard
 from apps.wire import protocol as wire
 from apps.wire.publish import Audience
 

@@ -14,7 +14,7 @@ from apps.conversations.markup import to_html
 from apps.conversations.models import Message, OutboxItem
 from apps.conversations.outbox import Undeliverable
 from apps.stores.redis import Unreachable, connect_blocking
-from apps.turns.buffer import interest_key
+from apps.turns.between.buffer import interest_key
 from apps.turns.sentences import REPLY_FOOTER, REPLY_SUBJECT, sentence
 from apps.wire.protocol import MessageState
 from apps.wire.publish import Audience

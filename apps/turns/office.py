@@ -15,17 +15,17 @@ from apps.customers.identity import Identified
 from apps.engine.types import Facts, Order
 from apps.inbox.reach import agent_views, reach
 from apps.stores.database import in_database
-from apps.turns.attendance import Attendance
-from apps.turns.care import Care
-from apps.turns.drafts import Drafts
+from apps.turns.ahead.drafts import Drafts
+from apps.turns.ahead.preload import Preloader
+from apps.turns.between.attendance import Attendance
+from apps.turns.between.care import Care
+from apps.turns.between.resync import Resync
 from apps.turns.feed import Feed
 from apps.turns.ledger import waterfall_frame
 from apps.turns.models import Turn
-from apps.turns.preload import Preloader
 from apps.turns.questions import StoredAsker
 from apps.turns.records import last_record
 from apps.turns.residents import Residents
-from apps.turns.resync import Resync
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor
 from apps.wire import protocol as wire

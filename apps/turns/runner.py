@@ -14,9 +14,9 @@ from apps.engine.context import Context
 from apps.engine.events import Acting, Delta, Failed, Finished, HandoffRequested, TurnEvent
 from apps.engine.types import Usage
 from apps.telemetry import instruments
-from apps.turns.answers import TurnAnswers
 from apps.turns.fanout import Fanout, Reactions
 from apps.turns.job import Job, Limits, SiteModel
+from apps.turns.kept.answers import TurnAnswers
 from apps.turns.records import Record, keep_record, spent
 from apps.turns.runtime import Runtime
 from apps.turns.sentences import NO_MODEL, sentence

@@ -13,12 +13,12 @@ from apps.inbox.presence import Presence
 from apps.knowledge.resident import KnowledgeResident
 from apps.llm.line import Line
 from apps.rulebook.resident import RuleResident
-from apps.turns.answers import Answers
-from apps.turns.buffer import StreamBuffer
-from apps.turns.contexts import Contexts
+from apps.turns.between.buffer import StreamBuffer
+from apps.turns.between.switchboard import Switchboard
+from apps.turns.kept.answers import Answers
+from apps.turns.kept.contexts import Contexts
 from apps.turns.ledger import Ledger
 from apps.turns.spawn import Spawn
-from apps.turns.switchboard import Switchboard
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,23 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.announcements import Announcement, OwnerMoved, PaintReported, ResidentsMoved, StopPressed
-from apps.turns.buffer import Buffered
+from apps.turns.ahead.foresight import Answered, Foresight
+from apps.turns.ahead.warmups import Warmups
+from apps.turns.between.announcements import (
+    Announcement,
+    OwnerMoved,
+    PaintReported,
+    ResidentsMoved,
+    StopPressed,
+)
+from apps.turns.between.buffer import Buffered
 from apps.turns.feed import Feed
-from apps.turns.foresight import Answered, Foresight
 from apps.turns.job import Ahead, Job, Limits, Said, job_for
 from apps.turns.questions import Question, open_question
 from apps.turns.residents import Residents
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runner import Runner
 from apps.turns.runtime import Runtime
-from apps.turns.warmups import Warmups
 from apps.wire.protocol import EventKind, LiveTurn, OwnerKind
 
 logger = logging.getLogger(__name__)

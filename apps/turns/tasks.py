@@ -14,8 +14,9 @@ from apps.customers.preload import fetch_into_redis
 from apps.customers.shop import ShopError
 from apps.rulebook.resident import validate_bundle
 from apps.stores.redis import Unreachable, connect_blocking
-from apps.turns import canary, learned
-from apps.turns.announcements import PROCESSES, ResidentsMoved, to_message
+from apps.turns import canary
+from apps.turns.ahead import learned
+from apps.turns.between.announcements import PROCESSES, ResidentsMoved, to_message
 
 logger = logging.getLogger(__name__)
 

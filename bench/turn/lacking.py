@@ -55,7 +55,7 @@ def without_warm_line() -> None:
 
 def without_preload() -> None:
     from apps.customers import copies  # noqa: PLC0415
-    from apps.turns import preload  # noqa: PLC0415
+    from apps.turns.ahead import preload  # noqa: PLC0415
 
     async def no_copy(*_: Any, **__: Any) -> None:
         return None
@@ -75,7 +75,7 @@ def without_resident_rules() -> None:
 
 
 def without_resident_context() -> None:
-    from apps.turns import contexts  # noqa: PLC0415
+    from apps.turns.kept import contexts  # noqa: PLC0415
 
     read = contexts.Contexts.of
 

@@ -23,7 +23,7 @@ from django.core.management import execute_from_command_line  # noqa: E402 - the
 from django.db import InterfaceError, OperationalError, connection, transaction  # noqa: E402
 
 from apps.conversations import decisions, log, selectors  # noqa: E402
-from apps.turns import buffer  # noqa: E402
+from apps.turns.between import buffer  # noqa: E402
 from apps.wire.protocol import Page  # noqa: E402
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
-from apps.turns.buffer import StreamBuffer
+from apps.turns.between.buffer import StreamBuffer
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 

@@ -10,7 +10,7 @@ import redis.asyncio
 from apps.engine.context import Context, Marks
 from apps.engine.types import Speaker
 from apps.stores.codecs import Kind, Undecodable, packed, unpacked
-from apps.turns.context_copies import ContextCopies, read, written
+from apps.turns.kept.context_copies import ContextCopies, read, written
 
 
 @pytest.fixture

@@ -23,9 +23,15 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.foresight import MAX_A_CONVERSATION, MAX_A_SITE, Answered, Foresight
+from apps.turns.ahead.foresight import MAX_A_CONVERSATION, MAX_A_SITE, Answered, Foresight
+from apps.turns.ahead.learned import (
+    FEWEST_CONVERSATIONS,
+    LearnedResident,
+    learn,
+    moves_of,
+    sites_that_prefetch,
+)
 from apps.turns.job import Said
-from apps.turns.learned import FEWEST_CONVERSATIONS, LearnedResident, learn, moves_of, sites_that_prefetch
 from apps.turns.tasks import learn_site
 from apps.wire.publish import Audience, Encoded
 from chatsvc.owner import ProcessOwner

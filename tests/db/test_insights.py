@@ -16,9 +16,9 @@ from apps.insights.quantiles import Quantiles, of_gaps, of_values
 from apps.insights.tasks import KEEP_DAYS, prune_turns
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import GAP_BOUNDS_MS, STAGES
+from apps.turns.between.switchboard import Switchboard
 from apps.turns.ledger import WAITING_ROWS, Ledger
 from apps.turns.models import Turn
-from apps.turns.switchboard import Switchboard
 from tests.db.admin_world import Corner, corner, logged_in
 
 NO_GAPS = [0] * (len(GAP_BOUNDS_MS) + 1)

@@ -15,7 +15,7 @@ from apps.accounts.models import Site, Workspace
 from apps.conversations import outbox
 from apps.conversations.models import Conversation, Message, OutboxItem
 from apps.customers.models import Customer
-from apps.turns.buffer import interest_key
+from apps.turns.between.buffer import interest_key
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 

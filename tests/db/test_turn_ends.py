@@ -20,11 +20,11 @@ from apps.stores.database import THREADS, in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.announcements import OwnerMoved, StopPressed
-from apps.turns.buffer import StreamBuffer
+from apps.turns.between.announcements import OwnerMoved, StopPressed
+from apps.turns.between.buffer import StreamBuffer
+from apps.turns.between.switchboard import Switchboard
 from apps.turns.job import Limits, Said
 from apps.turns.office import Office
-from apps.turns.switchboard import Switchboard
 from apps.wire.protocol import MessageState, Pong
 from apps.wire.publish import Audience, Encoded
 from chatsvc.owner import ProcessOwner

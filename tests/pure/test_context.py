@@ -13,7 +13,7 @@ from apps.engine.digest.lines import utf8_size
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.tokens import tokens_of_bytes
 from apps.engine.types import Assistant, ChatMessage, Facts, FactsState, Order, Passage, Profile, Speaker
-from apps.turns.context_copies import read, written
+from apps.turns.kept.context_copies import read, written
 
 POLICY = policy_message(Assistant("Lumen", "Lantern", ""))
 NOBODY = facts_message(Facts(verified=False, state=FactsState.NONE))

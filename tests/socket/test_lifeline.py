@@ -10,7 +10,7 @@ import pytest
 
 from apps.conversations.models import Conversation
 from apps.stores.ids import new_id
-from apps.turns.lifeline import Lifeline
+from apps.turns.between.lifeline import Lifeline
 from apps.turns.models import ProcessLease
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream

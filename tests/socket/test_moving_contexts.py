@@ -10,7 +10,7 @@ import redis
 
 from apps.engine.context import Context
 from apps.engine.types import Speaker
-from apps.turns.context_copies import written
+from apps.turns.kept.context_copies import written
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.ledger import Seen

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from apps.turns.buffer import INTEREST_TTL_S, StreamBuffer
-from apps.turns.switchboard import Switchboard
+from apps.turns.between.buffer import INTEREST_TTL_S, StreamBuffer
+from apps.turns.between.switchboard import Switchboard
 from apps.wire.publish import CONVERSATION, Audience, Sink
 
 RENEW_INTERVAL_S = 20.0

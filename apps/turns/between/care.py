@@ -17,8 +17,8 @@ from apps.conversations import selectors
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable
 from apps.telemetry import instruments
-from apps.turns import leases
-from apps.turns.lifeline import Lifeline
+from apps.turns.between import leases
+from apps.turns.between.lifeline import Lifeline
 from apps.turns.questions import open_question, unanswered
 from apps.turns.runner import MAX_PARTS
 from apps.turns.runtime import Runtime

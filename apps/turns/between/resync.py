@@ -15,8 +15,8 @@ from django.db import DatabaseError
 
 from apps.conversations import selectors
 from apps.stores.database import in_database
+from apps.turns.between.switchboard import Switchboard
 from apps.turns.supervisor import Supervisor
-from apps.turns.switchboard import Switchboard
 from apps.wire.protocol import History, InboxChanged
 from apps.wire.publish import CONVERSATION, Audience
 

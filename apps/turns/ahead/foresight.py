@@ -17,7 +17,7 @@ from apps.engine.prediction import Predictor
 from apps.engine.preparing import MIN_CHANCE, Record, may_start
 from apps.stores.database import in_database
 from apps.telemetry import instruments
-from apps.turns.learned import Learned, LearnedResident, moves_of
+from apps.turns.ahead.learned import Learned, LearnedResident, moves_of
 from apps.turns.spawn import Spawn
 
 MAX_A_CONVERSATION: Final = 5

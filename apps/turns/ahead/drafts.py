@@ -15,10 +15,10 @@ from apps.engine.drafts import Step, Typing
 from apps.engine.needs import needs_facts
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.ahead.speculation import Drafted, Speculation, Speculations
+from apps.turns.ahead.warmups import Warmups
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
-from apps.turns.speculation import Drafted, Speculation, Speculations
-from apps.turns.warmups import Warmups
 from apps.wire.protocol import DRAFT_LIMIT_CHARACTERS, DRAFT_PAUSE_S
 
 # Of the process: questions that were sent must find the embedding model free.

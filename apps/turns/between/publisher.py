@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from apps.stores.redis import Unreachable
 from apps.telemetry import instruments
-from apps.turns.announcements import PROCESSES, NewsLost, to_message
+from apps.turns.between.announcements import PROCESSES, NewsLost, to_message
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from apps.knowledge.resident import KnowledgeResident
 from apps.llm.providers import builtin
 from apps.rulebook.resident import RuleResident
 from apps.telemetry import instruments
-from apps.turns.answer_copies import AnswerCopies
+from apps.turns.kept.answer_copies import AnswerCopies
 from apps.turns.retrieval import StartedRetrieval
 
 PULL_INTERVAL_S = 1.0

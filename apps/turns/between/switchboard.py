@@ -19,8 +19,8 @@ from channels.layers import get_channel_layer
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable, layer_connections
 from apps.telemetry import instruments
-from apps.turns.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
-from apps.turns.publisher import PUBLISH_DEADLINE_S, Publisher
+from apps.turns.between.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
+from apps.turns.between.publisher import PUBLISH_DEADLINE_S, Publisher
 from apps.wire.protocol import InboxChanged, ServerFrame
 from apps.wire.publish import CONVERSATION, Audience, Encoded, Outgoing, Relayed, Sink, group_name
 

@@ -18,7 +18,7 @@ from apps.engine.digest.lines import utf8_size
 from apps.engine.types import Speaker
 from apps.stores.database import in_database
 from apps.telemetry import instruments
-from apps.turns.context_copies import ContextCopies, written
+from apps.turns.kept.context_copies import ContextCopies, written
 from apps.turns.spawn import Spawn
 from apps.wire.protocol import Event, MessageState
 
