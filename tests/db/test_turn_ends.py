@@ -16,6 +16,7 @@ from apps.conversations import commands as c
 from apps.conversations.models import Conversation, Message
 from apps.conversations.opening import empty_conversation
 from apps.customers.identity import Identified, identify
+from apps.engine.languages import Language
 from apps.stores.database import THREADS, in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
@@ -25,6 +26,7 @@ from apps.turns.between.buffer import StreamBuffer
 from apps.turns.between.switchboard import Switchboard
 from apps.turns.job import Limits, Said
 from apps.turns.office import Office
+from apps.turns.sentences import NO_MODEL
 from apps.wire.protocol import MessageState, Pong
 from apps.wire.publish import Audience, Encoded
 from chatsvc.owner import ProcessOwner
@@ -205,7 +207,7 @@ async def test_a_history_that_cannot_be_read_in_time_ends_the_turn(
     assert "can't answer" in answer[2]
 
 
-async def test_a_text_that_stands_still_at_its_deadline_is_kept_and_not_tried_again(
+async def test_a_text_that_stands_still_at_its_deadline_is_kept_and_answered_for_but_not_tried_again(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
     world = await in_database(make_world, model=plain_upstream)
@@ -214,9 +216,10 @@ async def test_a_text_that_stands_still_at_its_deadline_is_kept_and_not_tried_ag
     line = await opened(await owned(part_s=1.0), world)
     await line.say("Hello?")
     await line.expect("turn.ended", end="interrupted")
-    [_, answer] = await kept(line.conversation)
+    [_, answer, apology] = await kept(line.conversation)
     assert answer[:2] == ("assistant", "interrupted")
     assert LONG.startswith(answer[2])
+    assert apology == ("assistant", "complete", NO_MODEL[Language.ENGLISH])
     row = await in_database(Conversation.objects.get, pk=line.conversation)
     assert (row.turn, line.count("turn.started")) == ("", 1)
 
