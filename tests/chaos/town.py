@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -80,12 +81,17 @@ class Web(RunningProcess):
         return [*self._enter, sys.executable, *program, *options]
 
     def ready(self) -> bool:
+        return self.readiness()[0] == 200
+
+    def readiness(self) -> tuple[int, str]:
+        """The status of `/readyz` and what it says; 0 and the error where it does not answer."""
         connection = http.client.HTTPConnection(self.address, self.port, timeout=5)
         try:
             connection.request("GET", "/readyz", headers={"Host": "localhost"})
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            return 0, repr(error)
         finally:
             connection.close()
 
@@ -162,11 +168,12 @@ class Town:
         for web in self.webs:
             web.signal(signal.SIGCONT)
         self._revive()
-        async with asyncio.timeout(_READY_S):
-            for web in self.webs:
-                while not await asyncio.to_thread(web.ready):
-                    assert web.running, web.output()[-3000:]
-                    await asyncio.sleep(0.1)
+        until_s = time.monotonic() + _READY_S
+        for web in self.webs:
+            while not await asyncio.to_thread(web.ready):
+                assert web.running, web.output()[-3000:]
+                assert time.monotonic() < until_s, f"{web.readiness()}\n{web.output()[-3000:]}"
+                await asyncio.sleep(0.1)
 
     async def keep(self) -> None:
         """Starts again what has died, as a supervisor does. Until cancelled."""
