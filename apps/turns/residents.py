@@ -48,16 +48,19 @@ class Residents:
 
     async def load(self) -> None:
         """Brings every site up to date. One query, then one load for each thing that moved."""
+        before = self._known
         versions = await in_database(_versions)
-        for site in self._known.keys() - versions.keys():
+        for site in before.keys() - versions.keys():
             for resident in (one for group in self._by_counter for one in group):
                 resident.forget(site)
-        moved = self._known.keys() != versions.keys()
+        moved = before.keys() != versions.keys()
         for site, counters in versions.items():
             if self._known.get(site) != counters:
                 await self._refresh(site, counters)
                 moved = True
-        self._known = {**versions, **self._stale(versions)}
+        # A site that `ensure` has loaded meanwhile may be newer than what was read here.
+        came = {site: counters for site, counters in self._known.items() if site not in before}
+        self._known = {**came, **versions, **self._stale(versions)}
         if moved:
             self._on_moved()
 
