@@ -143,9 +143,6 @@ def _joined(dialogues: Sequence[Dialogue], at_least_bytes: int) -> list[Dialogue
     return made
 
 
-# ---------------------------------------------------------------- what counts as found
-
-
 def _plain(text: str) -> str:
     """Without case, punctuation between words, and a leading article."""
     return re.sub(r"^(the|an?) ", "", re.sub(r'[\s,;:()"]+', " ", text.lower()).strip(" .,!?"))
@@ -182,9 +179,6 @@ def _with_rare_words(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
 def _words(text: str) -> frozenset[str]:
     plain = _plain(text)
     return frozenset(re.findall(r"[a-z0-9][a-z0-9.-]*" if has_han(plain) else r"[\w'#$-]+", plain))
-
-
-# ---------------------------------------------------------------- the data
 
 
 def _sgd(data: Path, published: Path | None) -> Iterator[Dialogue]:

@@ -114,9 +114,6 @@ async def _flood(append: Append, lines: list[Line]) -> float:
     return acknowledged / (time.monotonic() - begun)
 
 
-# ---------------------------------------------------------------- the ways
-
-
 @asynccontextmanager
 async def _writer() -> AsyncIterator[Append]:
     log = Log(lambda _: None)
@@ -144,9 +141,6 @@ def append_by_orm(message: CustomerMessage) -> None:
             conversation=row, seq=row.last_seq, kind="message", message=stored, created_at=message.at
         )
         row.save(update_fields=["last_seq", "last_line", "last_author", "last_at"])
-
-
-# ---------------------------------------------------------------- the rows
 
 
 def _message(line: Line) -> CustomerMessage:

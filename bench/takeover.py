@@ -43,9 +43,6 @@ WAIT_S = 30.0
 LOOK_S = 0.01
 
 
-# ---------------------------------------------------------------- kill -9
-
-
 @dataclass(slots=True)
 class Waits:
     """Seconds from the kill."""
@@ -123,9 +120,6 @@ async def _comes_back(
             if frame["type"] == "turn.started":
                 await again.expect("delta", handle=frame["handle"], deadline_s=WAIT_S)
         waits.append(time.monotonic() - dead)
-
-
-# ---------------------------------------------------------------- a rolling restart
 
 
 @dataclass(slots=True)
@@ -222,9 +216,6 @@ def _read_again(stack: Stack, customers: Sequence[Asker], found: Restarted) -> N
         found.missing += len(customer.acknowledged.keys() & customer.said.keys() - stored)
         found.holes += bool(customer.holding.gap)
     found.answers, found.interrupted = sum(states.values()), states.get("interrupted", 0)
-
-
-# ---------------------------------------------------------------- both
 
 
 def main() -> int:

@@ -94,9 +94,8 @@ class Log:
         except TimeoutError as error:
             raise LogUnavailable("the database has not answered; it may be stored yet") from error
 
-    # ------------------------------------------------------------ writer thread
-
     def _run(self) -> None:
+        """The writer's thread: commits what has piled up, until it is closed."""
         while (first := self._queue.get()) is not None:
             batch, more = self._drain(first)
             self._batch_since = time.monotonic()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from apps.engine.cache import Question
 from apps.engine.types import Usage
 
-# ---------------------------------------------------------------- model → engine
+# What a model tells the engine.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Done:
 ModelEvent: TypeAlias = TextDelta | HandoffCall | Done
 OnModelEvent: TypeAlias = Callable[[ModelEvent], Awaitable[None]]
 
-# ---------------------------------------------------------------- engine → shell
+# What the engine tells the shell.
 
 
 @dataclass(frozen=True, slots=True)

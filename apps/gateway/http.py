@@ -59,8 +59,6 @@ class HttpLines:
         else:
             await self._edges[edge](request, body)
 
-    # ------------------------------------------------------------ the edges
-
     async def _stream(self, request: _Request, body: str) -> None:
         line = self._open(request, body, "stream")
         if line is None:
@@ -120,8 +118,6 @@ class _Request:
         self._receive = receive
         self._send = send
 
-    # ------------------------------------------------------------ what was asked
-
     @property
     def line(self) -> str:
         return header(self.scope, b"chatsvc-line")
@@ -168,8 +164,6 @@ class _Request:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         line.end()
-
-    # ------------------------------------------------------------ what is answered
 
     def preflight(self) -> Headers:
         """Another site's page may speak for a customer, whom no cookie makes known; never for an agent."""

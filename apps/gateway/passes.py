@@ -94,8 +94,6 @@ class Passes:
             else:
                 self._blind = False
 
-    # ------------------------------------------------------------ customers
-
     def _look_at_customers(self) -> None:
         for vouched in [vouched for vouched in self._customers if self._is_void(vouched)]:
             for holder in tuple(self._customers[vouched]):
@@ -111,8 +109,6 @@ class Passes:
         # Whoever came just after a rotation knows the newer secret, and this process not yet.
         loaded = self._office.runtime.sites.loaded_version(vouched.site_id)
         return loaded >= vouched.settings_version and site.secret_print != vouched.secret_print
-
-    # ------------------------------------------------------------ agents
 
     async def _look_at_agents(self) -> None:
         """Two queries; two or three more for each agent of whom something changed."""

@@ -66,8 +66,6 @@ class Peer:
         self.heartbeat = Heartbeat()
         self._pace = Pace(self.heard_at)
 
-    # ------------------------------------------------------------ opening
-
     def may_connect(self) -> bool:
         """Whether to let it in at all. A refusal here reaches a browser's socket as 1006."""
         return True
@@ -117,8 +115,6 @@ class Peer:
     def _credentials_expired(self) -> None:
         self.refuse(wire.ErrorCode.BAD_TOKEN, "expired")
         self.hang_up(wire.CloseCode.LOGIN_AGAIN, "token expired")
-
-    # ------------------------------------------------------------ sending
 
     def tell(self, frame: wire.ServerFrame) -> None:
         """Queues an answer to this client alone."""
@@ -208,8 +204,6 @@ class Peer:
         """The same without waiting: None where nothing is queued."""
         return self._outbound.get_now()
 
-    # ------------------------------------------------------------ receiving
-
     async def hear(self, text: str, arrived: float) -> None:
         """Carries out one frame, whose bytes were read at `arrived` (monotonic). Never two at a time.
 
@@ -262,8 +256,6 @@ class Peer:
         except (LogUnavailable, DatabaseError):
             logger.exception("a %s was not carried out", type(frame).__name__)
             self.refuse(wire.ErrorCode.UNAVAILABLE, "it could not be done now; send it again", frame)
-
-    # ------------------------------------------------------------ the end
 
     def left(self) -> None:
         """Gives up what the client held. Must not wait: slow farewells are tasks of the owner."""

@@ -81,8 +81,6 @@ class Line:
         self._carrying = peer.office.runtime.spawn(self._carry_out(), "line")
         peer.opened()
 
-    # ------------------------------------------------------------ in
-
     def post(self, number: int, frames: str) -> None:
         """Queues frames, one a line of text. A number that came before is a repeat and changes nothing."""
         if number > self._posted:
@@ -109,8 +107,6 @@ class Line:
                 # The boundary of a connection, as a socket's is its server's.
                 logger.exception("a frame could not be carried out")
                 self.peer.hang_up(INTERNAL_ERROR, "internal error")
-
-    # ------------------------------------------------------------ out
 
     async def events(self, wait_s: float) -> tuple[str, bool]:
         """Waits for the first thing to tell, takes what else is queued; "" after `wait_s`. And whether it ended."""
@@ -149,8 +145,6 @@ class Line:
             if ended:
                 self.end()
             return self._polled
-
-    # ------------------------------------------------------------ the end
 
     def end(self) -> None:
         """The client is gone, or was told to go. May be called again."""

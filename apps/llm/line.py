@@ -91,8 +91,6 @@ class Line:
         await self._keeper.close()
         await self._pool.close()
 
-    # -------------------------------------------------------------- resident
-
     def refresh(self, site_id: str, version: int) -> None:
         """Loads the site's endpoints and spend. Synchronous, four queries; the new ones are warmed by the keeper."""
         specs = records.specs_of_site(site_id)
@@ -111,8 +109,6 @@ class Line:
         self._choices.pop(site_id, None)
         self._capped_on.pop(site_id, None)
         self._keeper.endpoints_changed()
-
-    # ---------------------------------------------------------------- answer
 
     async def stream(
         self,

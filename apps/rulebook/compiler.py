@@ -69,9 +69,6 @@ def compile_condition(source: str) -> Condition:
     return condition
 
 
-# ---------------------------------------------------------------- refusals
-
-
 def _refuse_loops(source: str, tokens: Sequence[Token]) -> None:
     for name, _ in calls(tokens):
         if name.text in _LOOPS:
@@ -195,9 +192,6 @@ def _failure(error: Exception) -> str:
 
 def _refused(source: str, token: Token, message: str) -> RefusedCondition:
     return RefusedCondition(f"At {place(source, token.at)}: {message}", token.at)
-
-
-# ---------------------------------------------------------------- what the index needs
 
 
 def _trigger(tokens: Sequence[Token]) -> frozenset[str] | None:

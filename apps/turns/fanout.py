@@ -78,8 +78,6 @@ class Fanout:
         self._listeners_unknown_until = 0.0
         self._activity = ("", "")
 
-    # ------------------------------------------------------------ what is shown
-
     @property
     def sent_text(self) -> str:
         """What the customer's sockets have been given."""
@@ -111,8 +109,6 @@ class Fanout:
         self._holders -= 1
         if self._holders == 0:
             self._free.set()
-
-    # ------------------------------------------------------------ speaking
 
     async def start(self) -> None:
         """Tells that the turn begins, unless it has ended, and takes the buffer; lost where a newer fence has it."""
@@ -195,8 +191,6 @@ class Fanout:
         kept = self._sent_units if length is None else length
         frame = TurnEnded(handle=self._opened.fence, end=end, conversation=self._conversation, length=kept)
         self._to_both(frame)
-
-    # ------------------------------------------------------------ pieces
 
     async def _store(self, text: str) -> Held | None:
         held = await self._buffer.append(

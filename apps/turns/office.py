@@ -55,8 +55,6 @@ class Office:
     resync: Resync
     drafts: Drafts
 
-    # ------------------------------------------------------------ customers
-
     async def conversation_for(self, customer: str, locale: str, wanted: str | None) -> str:
         """The conversation to show: the one wanted if it is the customer's, else the current one."""
         if wanted is not None:
@@ -121,8 +119,6 @@ class Office:
         """The customer's conversations, newest first. One query."""
         return wire.Conversations(items=await in_database(selectors.summaries, customer))
 
-    # ------------------------------------------------------------ agents
-
     async def inbox(self, agent: str, workspace: str) -> wire.Inbox:
         """Everything an agent may see. Four queries, side by side; one look at Redis."""
         online = await self.runtime.presence.online(workspace)
@@ -172,8 +168,6 @@ class Office:
     async def show_presence(self, workspace: str) -> None:
         """Tells the agents of this process who is there now. Two queries; one look at Redis."""
         await self.feed.show_presence(workspace, await self.runtime.presence.online(workspace))
-
-    # ------------------------------------------------------------ pieces
 
     async def _history(self, snapshot: selectors.Snapshot, asked: wire.FetchHistory) -> wire.History:
         page = None

@@ -63,8 +63,6 @@ class Runner:
         self._context: Context | None = None
         self._answers: TurnAnswers | None = None
 
-    # ------------------------------------------------------------ from outside, on the loop
-
     def view(self) -> LiveTurn:
         """The turn as somebody who joins now must see it."""
         return self._fanout.view()
@@ -132,8 +130,6 @@ class Runner:
         self._fanout.end(end, 0 if end is TurnEnd.SUPERSEDED else kept)
         if self._thinking is not None:
             self._thinking.cancel()
-
-    # ------------------------------------------------------------ the run
 
     async def run(self) -> None:
         """Ends with the turn's text stored, or with the turn left live for whoever adopts it. Never raises."""
@@ -228,8 +224,6 @@ class Runner:
         with waterfall.stage("first_frame"):
             await self._fanout.say(text)
         instruments.ttft_seconds.observe(waterfall.elapsed_ms() / 1000)
-
-    # ------------------------------------------------------------ the end
 
     async def _next_part(self) -> bool:
         """The model broke off: what was said stays as it is, and a new part tries again."""

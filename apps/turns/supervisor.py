@@ -66,8 +66,6 @@ class Supervisor:
         self._left: dict[str, str] = {}  # what turns that could not be stored have shown
         runtime.switchboard.on_announcement(self._announced)
 
-    # ------------------------------------------------------------ customers
-
     async def customer_message(self, said: Said) -> c.Appended:
         """Stores the message, then starts or restarts the turn. Raises `Refusal`, `LogUnavailable`.
 
@@ -160,8 +158,6 @@ class Supervisor:
         except Unreachable:
             return None
 
-    # ------------------------------------------------------------ what was committed
-
     def committed(self, appended: c.Appended) -> None:
         """Publishes the events of a commit of this process and reacts to a change of owner. Runs on the loop."""
         standing, switchboard = appended.standing, self._runtime.switchboard
@@ -215,8 +211,6 @@ class Supervisor:
         if runner is not None and runner.painted(paint.handle, paint.ms):
             return True
         return self._runtime.ledger.painted(paint.conversation, paint.handle, paint.ms)
-
-    # ------------------------------------------------------------ running
 
     def _start(self, job: Job, opened: c.OpenedTurn) -> None:
         self._left.pop(job.conversation, None)
@@ -287,8 +281,6 @@ class Supervisor:
         return StartedRetrieval(
             runtime.spawn, runtime.knowledge, site=asked.site, text=asked.text, locale=asked.locale
         )
-
-    # ------------------------------------------------------------ for whoever looks after the turns
 
     @property
     def draining(self) -> bool:

@@ -122,9 +122,6 @@ class TurnEnd(StrEnum):
     FAILED = "failed"
 
 
-# ---------------------------------------------------------------- shared shapes
-
-
 class Source(Struct, frozen=True, omit_defaults=True):
     """An article behind an answer."""
 
@@ -250,7 +247,7 @@ class Stage(Struct, frozen=True, omit_defaults=True):
     ms: float
 
 
-# ---------------------------------------------------------------- server → client
+# From the server to its clients.
 
 
 class Event(Struct, frozen=True, omit_defaults=True, tag="event"):
@@ -484,7 +481,7 @@ CODES: Final[dict[type[Struct], int]] = {
 }  # fmt: skip
 
 
-# ---------------------------------------------------------------- client → server
+# From clients to the server.
 
 
 # What JavaScript counts exactly; databases and Redis hold it too.

@@ -141,9 +141,6 @@ def _late(figures: Figures) -> str:
     return f"TTFT by turn (medians of five neighbours): {shown}; turn 50 against turn 2: {against}."
 
 
-# ---------------------------------------------------------------- pictures
-
-
 def _lines(figures: Sequence[Figures]) -> str:
     """Median time to first token by turn, one line a path."""
     top = 1.1 * max(value for figure in figures for value in figure.ttft_by_turn)

@@ -54,9 +54,6 @@ _kept_client: list[httpx.AsyncClient] = []
 Chat = list[dict[str, str]]
 
 
-# ---------------------------------------------------------------- what both do in a turn
-
-
 def _who(credentials: dict[str, str]) -> Identified:
     return identify(credentials.get("token", ""), credentials.get("identity", ""))
 
@@ -147,9 +144,6 @@ def _new_client() -> httpx.AsyncClient:
     return httpx.AsyncClient(verify=settings.ENVIRONMENT.llm_ca_file or True, timeout=60)
 
 
-# ---------------------------------------------------------------- (a) traditional
-
-
 @csrf_exempt
 async def traditional(request: HttpRequest) -> StreamingHttpResponse | JsonResponse:
     asked = json.loads(request.body)
@@ -181,9 +175,6 @@ async def traditional(request: HttpRequest) -> StreamingHttpResponse | JsonRespo
         yield f"data: {json.dumps({'retrieval_ms': retrieval_ms})}\n\ndata: [DONE]\n\n"
 
     return StreamingHttpResponse(stream(), content_type="text/event-stream")
-
-
-# ---------------------------------------------------------------- (b) modern
 
 
 class Modern(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # channels has no types

@@ -52,8 +52,6 @@ class Shopper:
         self.notice = self.chat.locator(".notice")
         page.on("websocket", self._listen)
 
-    # ------------------------------------------------------------ what a customer does
-
     def open(self) -> Shopper:
         self.launcher.click()
         self.welcomed()
@@ -140,8 +138,6 @@ class Shopper:
         page.goto(self.page.url)
         return other
 
-    # ------------------------------------------------------------ what a customer sees
-
     def answered(self, count: int = 1) -> str:
         """The text of the newest answer once there are so many and it stands whole."""
         expect(self.answers).to_have_count(count)
@@ -197,8 +193,6 @@ class Shopper:
         script = """(key) => JSON.parse(Object.entries(localStorage).find(([name]) => name.endsWith(`:${key}`))?.[1]
             ?? "null")"""
         return self.frame.evaluate(script, key)
-
-    # ------------------------------------------------------------ pieces
 
     def _listen(self, socket: WebSocket) -> None:
         if not socket.url.endswith("/ws/customer"):

@@ -92,9 +92,6 @@ def words(customer: Shopper, key: str, **values: str) -> str:
     return str(customer.words[key]).format(**values)
 
 
-# ---------------------------------------------------------------- 1. open
-
-
 @in_both_languages
 def test_opening_the_widget_opens_one_socket_and_greets(
     demo: Demo, open_page: OpenPage, language: Language
@@ -128,9 +125,6 @@ def test_the_log_in_switch_changes_who_is_talking(demo: Demo, open_page: OpenPag
     assert customer.answered() == "Hello Leo! What can I help you with?"
     customer.become("")
     expect(customer.rows).to_have_count(0)
-
-
-# ---------------------------------------------------------------- 2. ask
 
 
 @in_both_languages
@@ -195,9 +189,6 @@ def test_a_question_nobody_can_answer_says_so_and_offers_a_person(
     expect(visitor.system_lines).to_have_text([visitor.words["handing_over"]])
 
 
-# ---------------------------------------------------------------- 3. stream and stop
-
-
 def test_an_answer_grows_and_what_was_shown_stays(demo: Demo, open_page: OpenPage) -> None:
     visitor = shopper(open_page, demo).open()
     visitor.watch_growth()
@@ -228,9 +219,6 @@ def test_stop_keeps_exactly_the_text_painted(demo: Demo, open_page: OpenPage, la
     visitor.open()
     expect(visitor.answers).to_have_count(2)
     assert visitor.said()[:2] == kept
-
-
-# ---------------------------------------------------------------- 4. rules
 
 
 def test_a_rule_saved_in_the_admin_acts_in_both_web_processes(
@@ -267,9 +255,6 @@ def _hands_over(customer: Shopper) -> bool:
     handing_over = customer.system_lines.filter(has_text=customer.words["handing_over"])
     expect(handing_over.or_(customer.human.filter(visible=True))).to_be_visible()
     return handing_over.count() > 0
-
-
-# ---------------------------------------------------------------- 5. hand over
 
 
 def test_the_button_calls_a_person_who_answers_hands_back_and_resolves(
@@ -405,9 +390,6 @@ def test_with_nobody_there_the_customer_reads_the_hours_and_leaves_an_address(
     expect(card.locator(".headline")).not_to_have_text(visitor.words["nobody_here"])
     show(kim, visitor.conversation)
     expect(state(kim)).to_contain_text("Waiting for a person")
-
-
-# ---------------------------------------------------------------- 6. come back
 
 
 def test_a_customer_starts_anew_and_finds_the_earlier_conversation(demo: Demo, open_page: OpenPage) -> None:

@@ -94,8 +94,6 @@ class Holding:
             if m.get("state") != "removed"
         ]
 
-    # ------------------------------------------------------------ pages and events
-
     def _join(self, page: Frame, owner: Frame, live: Frame | None) -> None:
         """A line begins: nothing of the one before is still on its way."""
         self._page(page)
@@ -194,8 +192,6 @@ class Holding:
         kept, state = message["text"], message.get("state", "complete")
         if not (kept.startswith(shown) or (state != "complete" and shown.startswith(kept))):
             raise Contradiction(f"painted {shown!r}, kept {kept!r} ({state})")
-
-    # ------------------------------------------------------------ the live text
 
     def _relive(self, told: Frame | None, upto: int) -> None:
         """The server's word on the live answer as of `upto`: one that began later is not contradicted."""

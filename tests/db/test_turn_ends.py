@@ -139,9 +139,6 @@ def database_url() -> str:
     return f"postgresql://{settings['USER']}@/{settings['NAME']}?host={settings['HOST']}"
 
 
-# ---------------------------------------------------------------- cancellation
-
-
 async def test_a_cancelled_call_to_redis_stays_cancelled() -> None:
     redis = connect()
     buffer = StreamBuffer(redis, "process")
@@ -164,9 +161,6 @@ async def test_a_cancelled_call_to_redis_stays_cancelled() -> None:
             await asyncio.sleep(0)
     await redis.aclose()
     assert late == 0
-
-
-# ---------------------------------------------------------------- deadlines
 
 
 async def test_a_turn_that_hangs_is_ended_at_its_deadline(owned: Owned, plain_upstream: Upstream) -> None:
@@ -241,9 +235,6 @@ async def test_an_end_that_the_database_does_not_take_is_told_and_stored_once_it
         ("assistant", "complete", "Here."),
     ]
     assert (await in_database(Conversation.objects.get, pk=line.conversation)).turn == ""
-
-
-# ---------------------------------------------------------------- races
 
 
 async def test_an_answer_that_ends_while_a_newer_message_is_refused_is_kept(
@@ -336,9 +327,6 @@ def agent_of(world: World) -> str:
     world.agent("Kim")
     agent = world.workspace.agents.get()
     return str(agent.pk)
-
-
-# ---------------------------------------------------------------- what was left behind
 
 
 async def test_a_question_that_no_process_has_taken_up_is_answered(

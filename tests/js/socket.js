@@ -31,8 +31,6 @@ class FakeSocket {
     this.readyState = 3;
   }
 
-  // -------------------------------------------------------------- the server's end
-
   accept() {
     this.readyState = 1;
     this.onopen?.({});

@@ -140,9 +140,6 @@ def test_what_broke_a_conversations_answer_off_is_asked_last_next_time() -> None
     assert [one.name for one in choice.turn(candidates, "k", "b", 1.0)] == ["a", "b"]
 
 
-# ------------------------------------------------------------------ what may be asked in addition
-
-
 def test_all_extras_together_are_a_fifth_of_the_turns_and_ten_at_once() -> None:
     choice = Choice(replace(TACTICS, extra_per_s=0.0))
     granted = 0

@@ -185,9 +185,6 @@ def test_the_mail_stays_two_words() -> None:
     assert normal("Can I return it by the mail?", "en") == "can i return it by the mail"
 
 
-# ---------------------------------------------------------------- the lists
-
-
 @pytest.mark.parametrize("locale", ["en", "zh"])
 def test_no_near_miss_shares_an_answer(locale: str) -> None:
     rows = [row for row in near_misses() if row.locale == locale]
@@ -218,8 +215,6 @@ def test_the_lists_are_long_enough_and_of_both_languages() -> None:
     }
     assert min(pairs.values()) >= 0.4 * sum(pairs.values()) >= 160
 
-
-# ---------------------------------------------------------------- properties
 
 listed_questions = st.sampled_from([text for group in paraphrases() for text in group.asked])
 

@@ -187,9 +187,6 @@ async def test_gathered_hellos_of_one_address_are_let_in_one_after_the_other(pai
     assert came.count("welcome") >= WAITING_AN_ADDRESS
 
 
-# ---------------------------------------------------------------- heartbeats
-
-
 async def beat(client: Client, *, hidden: bool = False) -> Frame:
     """Pings; the pong."""
     await client.send({"type": "ping", "hidden": hidden})
@@ -266,9 +263,6 @@ async def open_connections(web: Web) -> float:
     )
 
 
-# ---------------------------------------------------------------- sleep
-
-
 async def test_only_a_hidden_page_with_a_resolved_conversation_sleeps(pair: tuple[Web, Web]) -> None:
     world = await made()
     kim = await asyncio.to_thread(world.agent, "Kim")
@@ -310,9 +304,6 @@ async def _closed_while_beating(client: Client) -> tuple[int, str]:
             await client.send({"type": "ping", "hidden": True})
         await asyncio.wait([end], timeout=0.1)
     return await end
-
-
-# ---------------------------------------------------------------- presence
 
 
 async def test_an_agent_is_there_while_one_tab_is_on_whatever_process(pair: tuple[Web, Web]) -> None:

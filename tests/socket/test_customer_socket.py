@@ -215,9 +215,6 @@ async def test_asking_for_a_person_with_nobody_there_offers_hours_and_takes_an_a
     assert stored == "mia@example.com"
 
 
-# ---------------------------------------------------------------- orders
-
-
 async def test_a_verified_owner_gets_the_orders_real_state(web: Web, shop: Shop) -> None:
     world = await made(shop=shop)
     async with world.customer(web, identity=world.identity("mia")) as line:
@@ -252,9 +249,6 @@ async def test_without_a_worker_the_facts_are_fetched_in_the_turn(web: Web, shop
     assert "1042" in answer["text"]
     # The agent's panel may have asked the shop first: either way no worker did.
     assert trace["marks"]["profile"] in {"cold", "warm"}
-
-
-# ---------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,6 @@ def said(plan: Plan) -> Plan:
     return msgspec.structs.replace(plan, script=plan.script or Text(ANSWER))
 
 
-# ---------------------------------------------------------------- the catalogue
-
-
 @pytest.mark.parametrize("http", ["1.1", "2"])
 @pytest.mark.parametrize("name", FAILING)
 def test_no_failing_answer_looks_whole(upstream: Upstream, name: str, http: str) -> None:
@@ -112,9 +109,6 @@ def test_every_odd_answer_is_whole_to_a_reader_of_the_standard(
     assert stream.finish in (["stop"], ["tool_calls"])
     assert stream.done == (name != "done_missing")
     assert (stream.usage is None) == (name == "usage_missing")
-
-
-# ---------------------------------------------------------------- connections
 
 
 def test_a_closed_port_refuses_until_it_is_opened_again(upstream: Upstream) -> None:
@@ -157,9 +151,6 @@ def test_a_new_connection_can_be_met_with_silence(upstream: Upstream) -> None:
         it.post(CHAT, json=QUESTION, timeout=httpx.Timeout(10.0, connect=0.05))
     counts = upstream.wait("connections_open", 0, exactly=True)
     assert counts.tls_handshakes == 0
-
-
-# ---------------------------------------------------------------- cuts
 
 
 # Without TLS, because Python's TLS sockets report a reset as an end.
@@ -243,9 +234,6 @@ def test_faults_travel_behind_the_bytes_before_them(name: str) -> None:
             assert b"[DONE]" not in receive_all(connection)
 
 
-# ---------------------------------------------------------------- HTTP/2
-
-
 def test_goaway_refuses_the_request_it_meets(upstream: Upstream) -> None:
     upstream.next(fault(Action.GOAWAY, Place.HEADERS))
     connection = Http2Client(upstream.port, upstream.ca_file)
@@ -274,9 +262,6 @@ def test_a_reset_stream_spares_its_connection(upstream: Upstream) -> None:
     connection.read_until(lambda: connection.ended(whole))
     assert Stream(connection.body(whole)).text == ANSWER
     assert upstream.counts().connections_opened == 1
-
-
-# ---------------------------------------------------------------- silence
 
 
 @pytest.mark.parametrize(("place", "got"), [(Place.DATA, b""), (Place.STREAM, b'"content":" is"')])
@@ -315,9 +300,6 @@ def test_gives_signs_of_life_while_it_thinks(upstream: Upstream) -> None:
     assert whole.json()["choices"][0]["message"]["content"] == "At last."
 
 
-# ---------------------------------------------------------------- refusals
-
-
 def test_refuses_with_and_without_advice_when_to_come_back(upstream: Upstream) -> None:
     upstream.next(FAILING["rate_limited"], FAILING["rate_limited_with_retry_after"])
     with client(upstream) as it:
@@ -331,9 +313,6 @@ def test_a_burst_of_errors_passes(upstream: Upstream) -> None:
     upstream.next(refusal(503, "overloaded", times=3))
     with client(upstream) as it:
         assert [it.post(CHAT, json=QUESTION).status_code for _ in range(4)] == [503, 503, 503, 200]
-
-
-# ---------------------------------------------------------------- dialects, byte by byte
 
 
 def test_ends_lines_as_told(upstream: Upstream) -> None:

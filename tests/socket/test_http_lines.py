@@ -206,9 +206,6 @@ async def test_a_restart_closes_lines_with_its_code(web_pair: tuple[Web, Web], t
         assert await closed == (1012, "restarting")
 
 
-# ---------------------------------------------------------------- agents, and other people's pages
-
-
 @both_transports
 async def test_an_agent_works_over_http(web: Web, transport: Transport) -> None:
     world = await made()

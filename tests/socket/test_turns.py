@@ -161,9 +161,6 @@ async def test_with_the_assistant_off_a_person_is_owed(web: Web) -> None:
     assert (owner["owner"]["kind"], owner["owner"]["reason"]) == ("queue", "assistant_off")
 
 
-# ---------------------------------------------------------------- rules
-
-
 def gold_refunds(world: World, name: str) -> None:
     Rule.objects.create(
         site=world.site,
@@ -211,9 +208,6 @@ async def test_a_rule_about_gold_customers_leaves_others_alone(web: Web, shop: S
     assert all(f["kind"] != "owner" for f in line.client.received("event"))
 
 
-# ---------------------------------------------------------------- preload
-
-
 async def test_a_worker_warms_the_facts_before_the_question(web: Web, worker: Worker, shop: Shop) -> None:
     world = await made(shop=shop)
     kim = await asyncio.to_thread(world.agent, "Kim")
@@ -250,9 +244,6 @@ async def test_with_the_worker_killed_the_same_question_is_answered_cold(
 def _trace(web: Web, conversation: str) -> str:
     """The log's one line about the conversation's turn."""
     return next((line for line in web.output().splitlines() if f"of {conversation}: finished" in line), "")
-
-
-# ---------------------------------------------------------------- Redis
 
 
 async def test_without_redis_acknowledgements_and_the_askers_stream_go_on(

@@ -107,10 +107,8 @@ class History:
         # Either may come first.
         self.frames.insert(len(self.frames) - self.rng.randrange(2), ended)
 
-    # ------------------------------------------------------------ what the server says when asked, after `sent` frames
-
     def page(self, sent: int, *, after: int | None = None, before: int | None = None) -> Frame:
-        """Each message once, as it stands; a turn that was opened is not told."""
+        """What the server says when asked, after so many frames: each message once, as it stands; no opened turn."""
         told = [frame for frame in self.frames[:sent] if frame["type"] == "event"]
         now = {frame["message"]["place"]: frame for frame in told if frame.get("message")}
         chosen = [

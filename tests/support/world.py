@@ -87,8 +87,6 @@ class World:
             name: Team.objects.create(workspace=self.workspace, name=name) for name in ("Support", "Returns")
         }
 
-    # ------------------------------------------------------------ what the site has
-
     def model(self, upstream: Upstream, **fields: Any) -> None:
         """Answers come from this model server."""
         values = {"name": "fake", "base_url": upstream.base_url, "model": "fake-1", "api_key": "key"} | fields
@@ -100,8 +98,6 @@ class World:
 
     def articles(self) -> None:
         articles.load(self.site)
-
-    # ------------------------------------------------------------ who comes
 
     def visitor(self) -> str:
         return issue_visitor_token(self.site.pk)[0]
@@ -123,8 +119,6 @@ class World:
         browser = Browser()
         browser.force_login(user)
         return f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
-
-    # ------------------------------------------------------------ sockets
 
     @asynccontextmanager
     async def customer(

@@ -135,8 +135,6 @@ class Speculation:
         if self.begun():
             self._count(fate)
 
-    # ------------------------------------------------------------ the guess
-
     async def _run(self) -> None:
         try:
             await asyncio.sleep(STABLE_S)
@@ -216,8 +214,6 @@ class Speculation:
             self._first_s = time.monotonic() - self._began
         self._heard.append(event)
         self._changed.set()
-
-    # ------------------------------------------------------------ books
 
     def _count(self, fate: str) -> None:
         instruments.speculations.labels(fate).inc()

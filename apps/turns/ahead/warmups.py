@@ -53,8 +53,6 @@ class Warmups:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._last: OrderedDict[str, _Last] = OrderedDict()  # by conversation, the last read last
 
-    # ------------------------------------------------------------ what every prompt of a site begins with
-
     def open(self) -> None:
         """On the loop, once endpoints are warm: reads ahead for the sites that are loaded, and from now on."""
         self._loop = asyncio.get_running_loop()
@@ -95,8 +93,6 @@ class Warmups:
         for usage in told:
             _count_tokens(usage)
         instruments.warmups.labels("site", "read" if told else "passed").inc()
-
-    # ------------------------------------------------------------ of a conversation
 
     def question(self, conversation: str) -> None:
         """A question has come: whatever is being read for the conversation ends."""

@@ -42,8 +42,6 @@ class Care:
         self._judges_from = 0.0
         self._released = False
 
-    # ------------------------------------------------------------ this process
-
     @property
     def stored_lately(self) -> bool:
         """Whether the database has taken the last renewals: one that only answers reads has not."""
@@ -74,8 +72,6 @@ class Care:
             await in_database(leases.release, self._runtime.process)
         except DatabaseError:
             logger.exception("the lease of this process was not released")
-
-    # ------------------------------------------------------------ what was left behind
 
     async def sweep(self) -> None:
         """Adopts turns whose process is gone, and answers what no process has taken up, for ever."""

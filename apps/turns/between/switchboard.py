@@ -74,8 +74,6 @@ class Switchboard:
         """What the owner must run for as long as the process lives."""
         return (("receive", self._receive), ("publish", self._publisher.run), ("heal", self._heal))
 
-    # ------------------------------------------------------------ listening
-
     async def join(self, audience: Audience, key: str, sink: Sink) -> None:
         """From the return on, the sink hears every frame of this audience, those of other processes as well.
 
@@ -119,8 +117,6 @@ class Switchboard:
             return Hearing.DEAF
         return self._probed
 
-    # ------------------------------------------------------------ speaking
-
     def send(self, audience: Audience, key: str, frame: ServerFrame, *, abroad: bool = True) -> None:
         """To this process's sockets now; to other processes soon, unless `abroad` is false. Drops when swamped."""
         self._send((audience,), key, frame, abroad=abroad)
@@ -152,8 +148,6 @@ class Switchboard:
         if sinks and numbered is not None:
             conversation, seq = numbered
             self.rows_heard[conversation] = max(seq, self.rows_heard.get(conversation, 0))
-
-    # ------------------------------------------------------------ tasks
 
     async def _receive(self) -> None:
         await self._open_channel()

@@ -128,8 +128,6 @@ class ChatApp extends HTMLElement {
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
   }
 
-  // -------------------------------------------------------------- the page around us
-
   /** @param {import("./port.js").FromPage} message */
   #told(message) {
     switch (message.type) {
@@ -157,8 +155,6 @@ class ChatApp extends HTMLElement {
     if (this.#listing) void this.#list(false);
     else this.#hide();
   }
-
-  // -------------------------------------------------------------- choices
 
   /** @returns {import("./header.js").MenuItem[]} */
   #items() {
@@ -257,8 +253,6 @@ class ChatApp extends HTMLElement {
     if (live !== null) this.chat.stop(this.#thread.freeze(live.place));
   }
 
-  // -------------------------------------------------------------- drawing
-
   #wake() {
     if (this.#frame !== 0) return;
     // A hidden page paints no frames, but its title, badge and sound still have to tell.
@@ -323,8 +317,6 @@ class ChatApp extends HTMLElement {
     this.#later.waiting.render(now);
     return this.#later.waiting;
   }
-
-  // -------------------------------------------------------------- reading
 
   get #looking() {
     return this.#open && !document.hidden && !this.#listing && this.#thread.atBottom;

@@ -72,8 +72,6 @@ export class Chat extends EventTarget {
     this.#showUnsent();
   }
 
-  // -------------------------------------------------------------- what a customer can do
-
   async open() {
     this.#sharing ??= this.#shared();
     await this.#sharing;
@@ -194,8 +192,6 @@ export class Chat extends EventTarget {
   relocate() {
     if (this.connection !== "closed") this.#socket.restart();
   }
-
-  // -------------------------------------------------------------- the line
 
   /** One line with the other tabs of this browser that speak for the same customer in the same language, where there is a way. */
   async #shared() {
@@ -332,8 +328,6 @@ export class Chat extends EventTarget {
     if (frame.kind === "contact") this.contact = true;
     if (frame.message?.client_id) this.#outbox.remove(frame.message.client_id);
   }
-
-  // -------------------------------------------------------------- sending
 
   /** @param {Pick<import("./outbox.js").Letter, "id" | "text" | "at">} text @returns {import("./outbox.js").Letter} */
   #letter({ id, text, at }) {

@@ -61,8 +61,6 @@ export class HttpLine {
     this.#end(LOST);
   }
 
-  // -------------------------------------------------------------- for the subclasses
-
   /** Opens with this frame and listens until the end. Rejects where the network fails. @param {string} _hello @returns {Promise<void>} */
   async listen(_hello) {
     throw new Error("a subclass listens");
@@ -114,8 +112,6 @@ export class HttpLine {
       else if (name === "") this.onmessage?.({ data });
     }
   }
-
-  // -------------------------------------------------------------- inside
 
   /** @param {string} line */
   #opened(line) {

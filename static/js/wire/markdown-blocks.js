@@ -67,8 +67,6 @@ class Reader {
     return this.#leaf?.tag === "p";
   }
 
-  // -------------------------------------------------------------- containers
-
   /** What is left of the line inside the container; null where the line is outside of it. @param {Container} container @param {string} rest */
   #continued({ children, list, indent }, rest) {
     if (list === null) return QUOTE.test(rest) ? rest.replace(QUOTE, "") : null;
@@ -137,8 +135,6 @@ class Reader {
     this.#finish();
     this.#open.length = depth;
   }
-
-  // -------------------------------------------------------------- blocks
 
   /** @param {string} rest @param {boolean} entered */
   #content(rest, entered) {
@@ -225,8 +221,6 @@ class Reader {
     else if (text !== "") this.#children.push({ tag: "p", children: inlines(text.trim()) });
   }
 }
-
-// ---------------------------------------------------------------- lines
 
 /** @param {string} line */
 function isBlank(line) {

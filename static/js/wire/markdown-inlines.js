@@ -162,8 +162,6 @@ function target(text, at, brackets) {
   return found && href !== null ? { label, href, end: at + found[0].length } : null;
 }
 
-// ---------------------------------------------------------------- emphasis
-
 /** @param {string} text @param {number} at @returns {[Token[], number]} */
 function run(text, at) {
   const end = runEnd(text, at);
@@ -264,8 +262,6 @@ function openerOf(closer, openers, floors) {
 function isMark(token) {
   return typeof token === "object" && "run" in token;
 }
-
-// ---------------------------------------------------------------- characters
 
 /** @param {RegExp} sticky @param {string} text @param {number} at */
 function match(sticky, text, at) {

@@ -104,8 +104,6 @@ export class SharedLine extends EventTarget {
     return this.state === "open";
   }
 
-  // -------------------------------------------------------------- who has the line
-
   async #join() {
     const { signal } = this.#stay = new AbortController();
     const name = this.#group();
@@ -203,8 +201,6 @@ export class SharedLine extends EventTarget {
     }
   }
 
-  // -------------------------------------------------------------- the page that has it
-
   /** @param {StateDetail} detail */
   #lineIs(detail) {
     if (this.#role === "gone" || this.#role === "follows") return;
@@ -243,8 +239,6 @@ export class SharedLine extends EventTarget {
     this.#post({ reign: this.#reign, to: from });
     if ("joins" in up) this.#line.send(this.#hub.joins(from, up.joins));
   }
-
-  // -------------------------------------------------------------- the pages that follow
 
   /** Whether it is there that has the line, or first of all how things stand. */
   #ask() {
@@ -298,8 +292,6 @@ export class SharedLine extends EventTarget {
     }
     this.dispatchEvent(new CustomEvent("frame", { detail: frame }));
   }
-
-  // -------------------------------------------------------------- both
 
   /** @param {Up | Down} said */
   #post(said) {

@@ -117,8 +117,6 @@ export function rows(state) {
   return shown.concat(state.pending.map((pending) => ({ kind: "pending", pending })));
 }
 
-// ---------------------------------------------------------------- our own messages
-
 /** A message about to be sent. @param {Timeline} state @param {{id: string, text: string, at: number}} message @returns {Timeline} */
 export function compose(state, { id, text, at }) {
   if (state.pending.some((other) => other.id === id) || holdsClientId(state, id)) return state;
@@ -156,8 +154,6 @@ function changed(state, id, change) {
 function holdsClientId(state, id) {
   return state.items.some((item) => item.kind === "message" && item.message.client_id === id);
 }
-
-// ---------------------------------------------------------------- pages
 
 /** @param {Timeline} state @param {import("./frames.js").WelcomeFrame} frame @returns {Timeline} */
 function welcomed(state, frame) {
@@ -217,8 +213,6 @@ function oldestEvent(page, known) {
   if (known !== null) numbers.push(known);
   return numbers.length === 0 ? null : Math.min(...numbers);
 }
-
-// ---------------------------------------------------------------- events
 
 /** Who has said it no longer types it. @param {Timeline} state @param {EventFrame} event @returns {Timeline} */
 function heard(state, event) {

@@ -108,8 +108,6 @@ class ShopServer:
         else:
             await self._look_up(request, exchange, garble=mood is Mood.GARBLE)
 
-    # ------------------------------------------------------------ the listener's observer
-
     def connection_opened(self) -> int:
         self.counts.connections_opened += 1
         self.counts.connections_open += 1
@@ -127,8 +125,6 @@ class ShopServer:
 
     def crashed(self, error: BaseException) -> None:
         self.counts.crashes += 1
-
-    # ------------------------------------------------------------
 
     async def _suffer(self, request: Request) -> Mood:
         """Waits as the mood wants and tells which it is."""

@@ -86,8 +86,6 @@ class Answer:
         """Ends the answer before its next token, with the reason `steered`."""
         self._steered = True
 
-    # ------------------------------------------------------------ the two forms
-
     async def _stream(self) -> None:
         if self._order.generate:
             await self._events(self._shape.opening())
@@ -139,8 +137,6 @@ class Answer:
     async def _events(self, values: list[dict[str, object]]) -> None:
         for value in values:
             await self._channel.event(value)
-
-    # ------------------------------------------------------------ faults
 
     async def _strike(self, place: Place, upcoming: Step | None = None) -> None:
         """Everything that was ordered for this place. Raises `Over` when it ends the answer."""
@@ -201,8 +197,6 @@ class Answer:
                 signs = group.create_task(self._signs(fault.keepalive_s))
                 await self._released()
                 signs.cancel()
-
-    # ------------------------------------------------------------ time
 
     async def _quiet(self, seconds: float, keepalive_s: float) -> None:
         """Waits, with a sign of life now and then where the dialect gives one."""

@@ -90,8 +90,6 @@ class Ledger:
         self._changed.clear()
         await self._changed.wait()
 
-    # ------------------------------------------------------------ connections
-
     def connection_opened(self) -> int:
         self.counts.connections_opened += 1
         self.counts.connections_open += 1
@@ -143,8 +141,6 @@ class Ledger:
     def create_refused(self) -> None:
         self.counts.creates_refused += 1
         self.changed()
-
-    # ------------------------------------------------------------ requests
 
     @contextmanager
     def watching(self, request: Request, exchange: Exchange) -> Iterator[Seen]:

@@ -10,8 +10,6 @@ from typing import TypeAlias
 
 import msgspec
 
-# ---------------------------------------------------------------- what one may ask for
-
 
 class Echo(msgspec.Struct, frozen=True, tag="echo", forbid_unknown_fields=True):
     """Answers from the prompt: quotes the lines that have most in common with the last question.
@@ -43,8 +41,6 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool", forbid_unknown_fields=Tr
 
 
 Script: TypeAlias = Echo | Text | Filler | ToolCall
-
-# ---------------------------------------------------------------- what it becomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +155,6 @@ def _pieces(text: str, count: int) -> list[str]:
     size = max(1, -(-len(text) // max(1, count)))
     return [text[at : at + size] for at in range(0, len(text), size)]
 
-
-# ---------------------------------------------------------------- the answer from the prompt
 
 _CHATTER = (" the", " order", " is", " on", " its", " way", " and", " will", " reach", " you", " soon", ".")
 _PERSON = re.compile(r"\b(human|person|agent|someone|representative)\b|人工|真人|客服", re.IGNORECASE)

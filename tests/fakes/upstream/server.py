@@ -95,8 +95,6 @@ class UpstreamServer:
             case Expire():
                 await self._responses.expire()
 
-    # ------------------------------------------------------------ requests
-
     async def serve(self, request: Request, exchange: Exchange) -> None:
         """The listener's application."""
         with self.ledger.watching(request, exchange) as seen:
@@ -159,8 +157,6 @@ class UpstreamServer:
     def _gateway_s(self, request: Request) -> float:
         profile = self._model.profile
         return profile.gateway_s + (profile.auth_s if request.number_on_connection == 1 else 0.0)
-
-    # ------------------------------------------------------------ orders
 
     def _set_profile(self, profile: Profile) -> None:
         self._model.profile = profile
