@@ -226,6 +226,18 @@ test("a known customer's unsent text is shown as soon as the page has said who i
   assert.equal(reloaded.sent("message.send").length, 1);
 });
 
+test("what is written before the page has said who is here goes to whom it names, once", async (t) => {
+  const { tab } = browser(t);
+  const left = tab();
+  left.chat.say("another's, left by the page before");
+  const mia = tab();
+  mia.chat.say("hello");
+  mia.chat.identify(identityOf("mia"));
+  assert.deepEqual(mia.shown(), ["hello (sending)"]);
+  await mia.open({ customer: "k-mia" });
+  assert.deepEqual(mia.sent("message.send").map((frame) => frame.text), ["hello"]);
+});
+
 test("nobody's unsent text is shown to, or sent for, another", async (t) => {
   const { tab } = browser(t);
   const mia = tab();

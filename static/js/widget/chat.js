@@ -47,6 +47,8 @@ export class Chat extends EventTarget {
   #requests = new Requests((frame) => this.#socket.send(frame));
   #paints = new Paints((frame) => this.#socket.send(frame));
   #startsAnew = false;
+  /** Ids of what was written in this page. @type {Set<string>} */
+  #written = new Set();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #typingTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -82,6 +84,7 @@ export class Chat extends EventTarget {
   say(text) {
     const letter = this.#letter({ id: crypto.randomUUID(), text, at: Date.now() });
     this.#paints.submitted(letter.id);
+    this.#written.add(letter.id);
     this.#set(timeline.compose(this.line, letter));
     this.#send(letter);
   }
@@ -173,6 +176,8 @@ export class Chat extends EventTarget {
   identify(identity) {
     const before = this.#session.who;
     this.#session.identity = identity;
+    // Whoever wrote here before the page could say who they are is the one it names.
+    if (before === "") this.#outbox.handOver(this.#written, this.#session.who);
     if (before === "" || this.#session.who !== before) this.#begin();
   }
 

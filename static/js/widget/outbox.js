@@ -60,6 +60,13 @@ export class Outbox {
     return letters.filter((letter) => letter.customer === customer);
   }
 
+  /** What nobody was named for becomes a known customer's, where no server has seen it. @param {Set<string>} ids @param {string} who */
+  handOver(ids, who) {
+    this.#store(this.all().map((letter) => (
+      letter.customer === null && letter.who === "" && ids.has(letter.id) ? { ...letter, who } : letter
+    )));
+  }
+
   clear() {
     this.#store([]);
   }
