@@ -205,11 +205,13 @@ class Switchboard:
         with suppress(TimeoutError):  # it is opened once Redis answers
             async with asyncio.timeout(PROBE_INTERVAL_S):
                 await self.opened.wait()
+        was = Hearing.HEARS  # at the start there is nothing to tell unless it does not
         while True:
             before, made = made, layer_connections.made
-            was, now = self._probed, await self._probe()
+            now = await self._probe()
             if now is not was:
                 logger.warning("between processes: %s, was %s", now, was)
+                was = now
             self._probed, self._probed_at = now, time.monotonic()
             instruments.hears_processes.set(now is Hearing.HEARS)
             if now is Hearing.HEARS:
