@@ -54,6 +54,11 @@ class Journal:
     def empty(self) -> bool:
         return not self._health and not self._spent
 
+    @property
+    def pressing(self) -> bool:
+        """Whether the health of an endpoint is to be written: an administrator may be waiting to see it."""
+        return bool(self._health)
+
     async def write(self) -> dict[str, bool]:
         """Writes all notes in one transaction. Gives the sites that spent, with whether their cap is reached.
 

@@ -12,8 +12,8 @@ from apps.llm.spec import EndpointSpec
 
 # Endpoints no site wants any more are looked after at least this often.
 TEND_EVERY_S = 30.0
-# Notes of so long are written together.
-NOTES_EVERY_S = 2.0
+# Spend of so long is written together.
+SPEND_EVERY_S = 2.0
 # After a database that refused, notes are tried again.
 WRITE_EVERY_S = 5.0
 CLOSE_WAITS_S = 3.0
@@ -36,7 +36,8 @@ class Keeper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
         self._noted = asyncio.Event()
-        self._closed = asyncio.Event()
+        self._closing = False
+        self._pressing = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self, wait_s: float) -> None:
@@ -53,7 +54,8 @@ class Keeper:
 
     async def close(self) -> None:
         """Stops warming at once and writes what is left to note. Bounded."""
-        self._closed.set()
+        self._closing = True
+        self._pressing.set()
         self._noted.set()
         for task in self._tasks[:1]:
             task.cancel()
@@ -71,6 +73,8 @@ class Keeper:
     def noted(self) -> None:
         """On the loop: the journal has something to write."""
         self._noted.set()
+        if self._journal.pressing:
+            self._pressing.set()
 
     async def _keep_warm(self, warmed: asyncio.Event) -> None:
         while True:
@@ -86,13 +90,15 @@ class Keeper:
     async def _keep_notes(self) -> None:
         while True:
             self._noted.clear()
+            if not self._closing:
+                self._pressing.clear()
             for site_id, capped in (await self._journal.write()).items():
                 self._on_spend(site_id, capped)
-            if self._closed.is_set() and self._journal.empty:
+            if self._closing and self._journal.empty:
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if self._journal.empty else WRITE_EVERY_S):
                     await self._noted.wait()
             with suppress(TimeoutError):
-                async with asyncio.timeout(NOTES_EVERY_S):
-                    await self._closed.wait()
+                async with asyncio.timeout(SPEND_EVERY_S):
+                    await self._pressing.wait()
