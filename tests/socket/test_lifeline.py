@@ -19,6 +19,12 @@ from tests.socket.test_turns import LONG, assert_whole, stored
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import made
 
+# Of the deployment's own database: others run beside it on the same server.
+_OURS = """
+FROM pg_locks WHERE locktype = 'advisory'
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
 pytestmark = pytest.mark.usefixtures("orm")
 
 
@@ -40,7 +46,7 @@ async def test_after_every_session_was_cut_the_running_turn_goes_on_and_the_next
         await line.client.expect("delta")
         with psycopg.connect(deployment.database_url, autocommit=True, connect_timeout=10) as cut:
             before = _holders(cut)
-            cut.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+            cut.execute(f"SELECT pg_terminate_backend(pid) {_OURS}")
             await asyncio.to_thread(wait_for, lambda: len(_holders(cut) - before) == len(before))
         await line.message(LONG)
     assert [row[2] for row in await stored(line.conversation)] == ["complete", "complete"]
@@ -86,7 +92,5 @@ def _prolong_lease(conversation: str) -> None:
 
 
 def _holders(connection: psycopg.Connection[tuple[int]]) -> set[int]:
-    rows = connection.execute(
-        "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'"
-    )
+    rows = connection.execute(f"SELECT pid {_OURS} AND mode = 'ExclusiveLock'")
     return {pid for (pid,) in rows}

@@ -34,9 +34,10 @@ async def test_a_rolling_restart_loses_nothing_and_interrupts_no_answer(
     talking = [asyncio.create_task(customer.talk()) for customer in customers]
     try:
         for web in web_pair:
-            await asyncio.gather(
-                *(customer.until(partial(_being_answered, customer)) for customer in customers)
-            )
+            async with asyncio.timeout(30):
+                await asyncio.gather(
+                    *(customer.until(partial(_being_answered, customer)) for customer in customers)
+                )
             # As a balancer does: what is being restarted gets no new lines.
             serving.remove(web)
             web.signal(signal.SIGTERM)
@@ -69,6 +70,6 @@ def _customers(world: World, serving: list[Web]) -> list[Asker]:
     rng = random.Random(3)
 
     def anywhere() -> str:
-        return f"{rng.choice(serving).ws}/ws/customer"
+        return f"127.0.0.1:{rng.choice(serving).port}"
 
     return [Asker(random.Random(n), anywhere, name=f"c{n}", token=world.visitor()) for n in range(CUSTOMERS)]
