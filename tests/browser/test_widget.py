@@ -237,9 +237,10 @@ def test_a_visitors_token_that_is_refused_is_renewed(story: Story, open_page: Op
     )
     visitor.page.reload()
     visitor.launcher.click()
-    until(visitor.page, lambda: len(visitor.sockets) == 3, "a second try")
+    until(visitor.page, lambda: len(visitor.sockets) >= 3, "a second try")
     visitor.welcomed()
-    assert [socket.count("welcome") for socket in visitor.sockets] == [1, 0, 1]
+    # One more may follow: as somebody else the tab belongs to other tabs' line.
+    assert [socket.count("welcome") for socket in visitor.sockets[:3]] == [1, 0, 1]
     expect(visitor.chat.locator(".toast")).to_have_count(0)
     story.tell("Welcome back.")
     visitor.ask("Hello")

@@ -164,6 +164,8 @@ class Way {
   #over = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #climbing = false;
+  #again = false;
   #probe = () => void this.#climb();
 
   /** @param {Ladder} ladder @param {string} url @param {string[]} protocols */
@@ -224,8 +226,17 @@ class Way {
   }
 
   async #climb() {
+    clearTimeout(this.#timer);
+    // What is tried now may have begun before the network came back.
+    if (this.#climbing) return void (this.#again = true);
+    this.#climbing = true;
+    let best;
+    do {
+      this.#again = false;
+      best = await this.#ladder.best(this.#url, this.#protocols);
+    } while (this.#again && best === this.#ladder.at && !this.#over);
+    this.#climbing = false;
     this.#lookAway();
-    const best = await this.#ladder.best(this.#url, this.#protocols);
     if (this.#over) return;
     if (best === this.#ladder.at) return this.#look();
     this.#ladder.take(best);
