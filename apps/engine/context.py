@@ -94,6 +94,11 @@ class Context:
         self.tokens += said.message.tokens
         self._touched(index)
 
+    @property
+    def awaits_customer(self) -> bool:
+        """Whether the assistant spoke last, or nobody yet: no question is open, and no person speaks."""
+        return not self.said or self.said[-1].speaker is Speaker.ASSISTANT
+
     def with_question(self, text: str) -> Context:
         """A copy in which the customer says this next. What is done to it is not done to this one."""
         copy = replace(self, said=list(self.said), digested=set(self.digested))

@@ -134,3 +134,8 @@ class ModelRequest:
     max_output_tokens: int = 700
     cache_key: str = ""
     endpoint: str = ""  # that answered this conversation last, whose cache may have the prefix
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Of all messages, estimated."""
+        return sum(message.tokens for message in self.messages)

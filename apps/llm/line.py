@@ -346,8 +346,7 @@ class _Ear:
         """What the server told, else an estimate for an answer that was stopped or told nothing; None if none began."""
         if self._usage is not None or not (self.acted or self._lost):
             return self._usage
-        prompt_tokens = sum(message.tokens for message in request.messages)
-        return Usage(prompt_tokens, tokens_of_bytes(self._text_bytes))
+        return Usage(request.prompt_tokens, tokens_of_bytes(self._text_bytes))
 
 
 def _grant(choice: Choice, extra: Extra) -> bool:

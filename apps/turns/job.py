@@ -80,6 +80,16 @@ class Job:
         )
 
 
+def assistant_of(site: SiteSettings) -> Assistant:
+    """Who speaks for the site, as every prompt begins."""
+    return Assistant(site.assistant_name, site.name, site.instructions)
+
+
+def teams_of(site: SiteSettings) -> tuple[str, ...]:
+    """The names of those a model may hand over to."""
+    return tuple(name for name, _ in site.teams)
+
+
 def turn_input(
     site: SiteSettings, *, conversation: str, question: str, locale: str, verified: bool, context: Context
 ) -> TurnInput:
@@ -91,8 +101,8 @@ def turn_input(
         locale=locale,
         verified=verified,
         context=context,
-        assistant=Assistant(site.assistant_name, site.name, site.instructions),
-        teams=tuple(name for name, _ in site.teams),
+        assistant=assistant_of(site),
+        teams=teams_of(site),
         within_hours=within_hours,
     )
 

@@ -126,7 +126,7 @@ class _Enough(Exception):
 
 def estimated_usage(request: ModelRequest) -> Usage:
     """For a server that tells nothing of a prompt it has read."""
-    return Usage(sum(message.tokens for message in request.messages), 0)
+    return Usage(request.prompt_tokens, 0)
 
 
 def _without_question(request: ModelRequest) -> ModelRequest:

@@ -19,7 +19,7 @@ from apps.engine.needs import needs_facts
 from apps.engine.ports import ModelUnavailable
 from apps.engine.tokens import tokens_of_bytes
 from apps.engine.turn import expected_request
-from apps.engine.types import FactsState, ModelRequest, Speaker
+from apps.engine.types import FactsState, ModelRequest
 from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
@@ -166,7 +166,7 @@ class Speculation:
             instruments.speculations.labels("busy").inc()
             return
         budget, now = owner.budget(self._site), time.monotonic()
-        asked = _tokens(request) + request.max_output_tokens
+        asked = request.prompt_tokens + request.max_output_tokens
         if owner.running >= MOST_AT_ONCE or not budget.take(asked, now):
             instruments.speculations.labels("capped").inc()
             return
@@ -189,7 +189,7 @@ class Speculation:
         if not await in_database(awaits_customer, drafted.conversation):
             return None
         context = await runtime.contexts.of(drafted.conversation, 0)
-        if context.said and context.said[-1].speaker is not Speaker.ASSISTANT:
+        if not context.awaits_customer:
             return None
         facts = await runtime.facts.facts(drafted.asker, needed=False)
         if facts.state is FactsState.UNAVAILABLE and needs_facts(drafted.text):
@@ -225,7 +225,7 @@ class Speculation:
             if isinstance(event, Done) and event.usage is not None:
                 return event.usage.prompt_tokens + event.usage.completion_tokens
         said = sum(len(event.text.encode()) for event in self._heard if isinstance(event, TextDelta))
-        return (_tokens(self._request) if self._request is not None else 0) + tokens_of_bytes(said)
+        return (self._request.prompt_tokens if self._request is not None else 0) + tokens_of_bytes(said)
 
 
 class _Acted(Exception):
@@ -242,7 +242,3 @@ def _joined(events: list[ModelEvent]) -> list[ModelEvent]:
         else:
             joined.append(event)
     return joined
-
-
-def _tokens(request: ModelRequest) -> int:
-    return sum(message.tokens for message in request.messages)

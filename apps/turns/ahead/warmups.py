@@ -16,9 +16,9 @@ from apps.customers.facts import Asker
 from apps.engine.budget import TokenBudget
 from apps.engine.context import Context
 from apps.engine.prompt import facts_message, policy_message
-from apps.engine.types import Assistant, ChatMessage, Facts, FactsState, ModelRequest, Speaker, Usage
+from apps.engine.types import ChatMessage, Facts, FactsState, ModelRequest, Usage
 from apps.telemetry import instruments
-from apps.turns.job import Job
+from apps.turns.job import Job, assistant_of, teams_of
 from apps.turns.runtime import Runtime
 
 TOKENS_A_MINUTE: Final = 60_000
@@ -79,7 +79,7 @@ class Warmups:
         if site is None or not (site.assistant_enabled and self._runtime.line.prepares(site_id)):
             self._policies.pop(site_id, None)  # read when it is switched on again
             return
-        policy, teams = _policy(site), _teams(site)
+        policy, teams = _policy(site), teams_of(site)
         if self._policies.get(site_id) != (policy, teams):
             self._policies[site_id] = (policy, teams)
             self._runtime.spawn(self._read_site(site, policy), "warm-up of a site")
@@ -143,8 +143,8 @@ class Warmups:
 
     async def _tried(self, site: SiteSettings, conversation: str, asker: Asker) -> str:
         context = await self._runtime.contexts.of(conversation, 0)
-        if context.said and context.said[-1].speaker is not Speaker.ASSISTANT:
-            return "passed"  # a person speaks, or a question is open already
+        if not context.awaits_customer:
+            return "passed"
         facts = await self._facts(asker) if not context.head else None
         request = _request(site, context.known(_policy(site), facts), conversation, context)
         if not self._takes(site.id, request):
@@ -165,7 +165,7 @@ class Warmups:
 
     def _takes(self, site_id: str, request: ModelRequest) -> bool:
         budget = self._budgets.setdefault(site_id, TokenBudget(TOKENS_A_MINUTE))
-        return budget.take(sum(message.tokens for message in request.messages), time.monotonic())
+        return budget.take(request.prompt_tokens, time.monotonic())
 
     def _forget_old(self) -> None:
         """Customers who did not come back have asked nothing."""
@@ -180,11 +180,7 @@ class Warmups:
 
 
 def _policy(site: SiteSettings) -> ChatMessage:
-    return policy_message(Assistant(site.assistant_name, site.name, site.instructions))
-
-
-def _teams(site: SiteSettings) -> tuple[str, ...]:
-    return tuple(name for name, _ in site.teams)
+    return policy_message(assistant_of(site))
 
 
 def _request(
@@ -199,7 +195,7 @@ def _request(
         locale="",
         facts=_NOBODY,
         passages=(),
-        teams=_teams(site),
+        teams=teams_of(site),
         cache_key=conversation,
         endpoint=context.endpoint if context is not None else "",
     )
