@@ -9,6 +9,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from apps.engine.bucket import TokenBucket
+
 # Whoever acted least lately is forgotten first, and begins anew with a full bucket.
 BUCKETS = 20_000
 
@@ -31,24 +33,18 @@ class Wait:
     seconds: float
 
 
-@dataclass(slots=True)
-class _Bucket:
-    left: float
-    at: float
-
-
 class Allowances:
     """Buckets of tokens by what they bound."""
 
     def __init__(self) -> None:
-        self._buckets: OrderedDict[Bound, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[Bound, TokenBucket] = OrderedDict()
         self._untold: Counter[Bound] = Counter()  # taken here since the others were told
 
     def take(self, bounds: Sequence[Bound], now: float) -> Wait | None:
         """Takes one token of each; or of none, and tells the longest wait."""
         buckets = [self._filled(bound, now) for bound in bounds]
         waits = [
-            Wait(bound.of, (1 - bucket.left) / bound.a_second)
+            Wait(bound.of, bucket.wait_s)
             for bound, bucket in zip(bounds, buckets, strict=True)
             if bucket.left < 1
         ]
@@ -70,13 +66,12 @@ class Allowances:
             bucket = self._filled(bound, now)
             bucket.left = min(bucket.left, tokens - self._untold[bound])
 
-    def _filled(self, bound: Bound, now: float) -> _Bucket:
+    def _filled(self, bound: Bound, now: float) -> TokenBucket:
         bucket = self._buckets.get(bound)
         if bucket is None:
-            bucket = self._buckets[bound] = _Bucket(float(bound.burst), now)
+            bucket = self._buckets[bound] = TokenBucket(bound.burst, bound.a_second, now)
             if len(self._buckets) > BUCKETS:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(bound)
-        bucket.left = min(bound.burst, bucket.left + (now - bucket.at) * bound.a_second)
-        bucket.at = now
+        bucket.fill(now)
         return bucket

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from apps.engine.bucket import TokenBucket
+
 BURST_FRAMES = 100
 FRAMES_A_SECOND = 20.0
 # Frames refused in a row before the socket is closed: reading them costs too.
@@ -12,18 +14,14 @@ class Pace:
     """A bucket of frames that refills evenly."""
 
     def __init__(self, now: float) -> None:
-        self._left = float(BURST_FRAMES)
-        self._at = now
+        self._bucket = TokenBucket(BURST_FRAMES, FRAMES_A_SECOND, now)
         self._refused = 0
 
     def wait_s(self, now: float) -> float:
         """0 where a frame may be carried out, which takes it from the bucket; else the seconds until the next."""
-        self._left = min(BURST_FRAMES, self._left + (now - self._at) * FRAMES_A_SECOND)
-        self._at = now
-        if self._left < 1:
+        if not self._bucket.take(1, now):
             self._refused += 1
-            return (1 - self._left) / FRAMES_A_SECOND
-        self._left -= 1
+            return self._bucket.wait_s
         self._refused = 0
         return 0.0
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 
+from apps.engine.bucket import TokenBucket
+
 
 class Extra(StrEnum):
     """Why one more request is made for the same turn."""
@@ -21,31 +23,21 @@ class Allowance:
 
     def __init__(self, share: float, most: float, per_s: float = 0.0) -> None:
         self._share = share
-        self._most = most
-        self._per_s = per_s
-        self._left = most
-        self._at = 0.0
+        self._bucket = TokenBucket(most, per_s)
 
     def turn(self, now: float) -> None:
         """A turn begins."""
-        self._grow(now)
-        self._left = min(self._left + self._share, self._most)
+        self._bucket.fill(now)
+        self._bucket.add(self._share)
 
     def has_one(self, now: float) -> bool:
         """Whether `take` would succeed."""
-        self._grow(now)
-        return self._left >= 1.0
+        self._bucket.fill(now)
+        return self._bucket.left >= 1.0
 
     def take(self, now: float) -> bool:
         """Takes one, if there is one."""
-        if not self.has_one(now):
-            return False
-        self._left -= 1.0
-        return True
-
-    def _grow(self, now: float) -> None:
-        self._left = min(self._left + self._per_s * max(0.0, now - self._at), self._most)
-        self._at = now
+        return self._bucket.take(1.0, now)
 
 
 _grants: ContextVar[Callable[[Extra], bool] | None] = ContextVar("extra requests", default=None)
