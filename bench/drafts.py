@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import http.client
 import math
 import random
-import re
 import statistics
 import sys
 from collections import Counter
@@ -23,6 +21,7 @@ from bench.turn.clients import Credentials, Ours
 from bench.turn.questions import ROUND
 from bench.turn.stack import running
 from bench.turn.wanted import Model
+from tests.support.metrics import metrics_at
 
 # So many a minute that no guess is refused: what it costs without a bound.
 GUESS_TOKENS = 10_000_000
@@ -135,14 +134,8 @@ def _key_s(dice: random.Random) -> float:
 
 def scraped(host: str, wanted: Mapping[str, str]) -> dict[str, float]:
     """The samples of a process by the names that `wanted` gives them; 0 for one that is not there yet."""
-    connection = http.client.HTTPConnection(host, timeout=10)
-    try:
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-    finally:
-        connection.close()
-    samples = dict(re.findall(r"^(\S+) (\S+)$", text, re.MULTILINE))
-    return {name: float(samples.get(sample, 0)) for name, sample in wanted.items()}
+    samples = metrics_at(host, timeout_s=10)
+    return {name: samples.get(sample, 0.0) for name, sample in wanted.items()}
 
 
 def _table(arms: list[Arm]) -> None:

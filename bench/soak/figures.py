@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import httpx
 import psycopg
 from redis import Redis
 
 from bench.soak.stack import Stack
+from tests.support.metrics import metrics_at
 from tests.support.processes import Web
 
 MIB = 1024 * 1024
@@ -67,12 +67,9 @@ def _unit(figure: str) -> int:
 
 
 def _sums(web: Web) -> Mapping[str, float]:
-    text = httpx.get(f"{web.url}/metrics", timeout=10).text
     sums: Counter[str] = Counter()
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            name, _, value = line.rpartition(" ")
-            sums[name.partition("{")[0]] += float(value)  # type: ignore[assignment]
+    for name, value in metrics_at(f"127.0.0.1:{web.port}", timeout_s=10).items():
+        sums[name.partition("{")[0]] += value  # type: ignore[assignment]
     return sums
 
 

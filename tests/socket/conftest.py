@@ -10,7 +10,7 @@ from redis import Redis as RedisClient
 from tests.chaos.links import Link
 from tests.support.breaking import Redis
 from tests.support.client import DEADLINE_S
-from tests.support.processes import Deployment, ended_after, own_port
+from tests.support.processes import Deployment, Web, ended_after, own_port
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +19,16 @@ def redis(deployment: Deployment) -> Iterator[Redis]:
     process = Redis(deployment.var_dir)
     with ended_after(process):
         yield process
+
+
+@pytest.fixture(scope="module")
+def redis_pair(deployment: Deployment, redis: Redis) -> Iterator[tuple[Web, Web]]:
+    """Two web processes on that Redis."""
+    one = Web(deployment, "redis-one", REDIS_URL=redis.url)
+    with ended_after(one):
+        two = Web(deployment, "redis-two", REDIS_URL=redis.url)
+        with ended_after(two):
+            yield one, two
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from chatsvc.environment import BASE_DIR
 from tests.support.client import DEADLINE_S, Client, Frame, connected
 from tests.support.http_line import JSON, http_line
 from tests.support.hurried import HEARTBEAT_S, LINES_A_PERSON, PERSON_BURST, WAITING_AN_ADDRESS
+from tests.support.metrics import metrics_at
 from tests.support.processes import Deployment, Web, ended_after
 from tests.support.world import act, made
 
@@ -254,13 +255,8 @@ async def _deaf_socket(web: Web, token: str) -> asyncio.StreamWriter:
 
 
 async def open_connections(web: Web) -> float:
-    async with httpx.AsyncClient(timeout=20) as http:
-        metrics = (await http.get(f"{web.url}/metrics")).text
-    return sum(
-        float(line.rpartition(" ")[2])
-        for line in metrics.splitlines()
-        if line.startswith("chatsvc_connections{")
-    )
+    samples = await asyncio.to_thread(metrics_at, f"127.0.0.1:{web.port}", 20)
+    return sum(value for name, value in samples.items() if name.startswith("chatsvc_connections{"))
 
 
 async def test_only_a_hidden_page_with_a_resolved_conversation_sleeps(pair: tuple[Web, Web]) -> None:

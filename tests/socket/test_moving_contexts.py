@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +14,7 @@ from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.ledger import Seen
 from tests.fakes.upstream.script import Text
+from tests.support.metrics import metrics
 from tests.support.model_line import answers
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import World, made
@@ -27,15 +27,8 @@ LONG = " ".join(f"Item {n} of the catalogue costs {n}.50 euro and weighs {n} gra
 
 def count(web: Web, name: str, **labels: str) -> float:
     """A counter of the process, 0 before it first counts."""
-    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=5)
-    try:
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
-    finally:
-        connection.close()
     told = ",".join(f'{label}="{value}"' for label, value in labels.items())
-    start = f"{name}{{{told}}} "
-    return next((float(line.removeprefix(start)) for line in lines if line.startswith(start)), 0.0)
+    return metrics(web).get(f"{name}{{{told}}}", 0.0)
 
 
 def grows(web: Web, name: str, **labels: str) -> Callable[[], bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -24,15 +23,6 @@ pytestmark = pytest.mark.usefixtures("orm")
 LONG = " ".join(f"word{n}" for n in range(250))
 # No worker runs here, which makes nothing red.
 WELL = {"database": "ok", "redis": "ok", "live": "ok", "worker": "late"}
-
-
-@pytest.fixture(scope="module")
-def pair(deployment: Deployment, redis: Redis) -> Iterator[tuple[Web, Web]]:
-    one = Web(deployment, "ready-one", REDIS_URL=redis.url)
-    with ended_after(one):
-        two = Web(deployment, "ready-two", REDIS_URL=redis.url)
-        with ended_after(two):
-            yield one, two
 
 
 async def ready(web: Web, query: str = "") -> tuple[int, dict[str, Any]]:
@@ -62,70 +52,72 @@ async def heard_elsewhere(one: Web, two: Web) -> None:
 
 
 async def test_a_redis_that_is_away_is_named_and_forgotten_once_it_is_back(
-    pair: tuple[Web, Web], redis: Redis
+    redis_pair: tuple[Web, Web], redis: Redis
 ) -> None:
-    status, said = await ready(pair[0])
+    status, said = await ready(redis_pair[0])
     assert (status, said["status"], said["checks"]) == (200, "degraded", WELL)
     redis.kill()
     try:
         await until_checks(
-            pair[0], {"database": "ok", "redis": "failed", "live": "cut off", "worker": "unknown"}
+            redis_pair[0], {"database": "ok", "redis": "failed", "live": "cut off", "worker": "unknown"}
         )
-        status, said = await ready(pair[0])
+        status, said = await ready(redis_pair[0])
         assert (status, said["status"], set(said["means"])) == (503, "failing", {"redis", "live", "worker"})
         # For balancers that would be left without any server: customers are served without Redis.
-        status, said = await ready(pair[0], "?exclude=redis")
+        status, said = await ready(redis_pair[0], "?exclude=redis")
         assert (status, said["status"]) == (200, "degraded")
         world = await made()
-        async with world.customer(pair[0]) as line:
+        async with world.customer(redis_pair[0]) as line:
             await line.say("Is anybody there?")
             await line.answer()
     finally:
         redis.start()
         redis.wait_ready()
-    for web in pair:
+    for web in redis_pair:
         await until_checks(web, WELL)
-    await heard_elsewhere(*pair)
+    await heard_elsewhere(*redis_pair)
 
 
 async def test_a_process_that_hears_nothing_beside_a_redis_that_answers_is_not_ready(
-    pair: tuple[Web, Web], redis_client: RedisClient
+    redis_pair: tuple[Web, Web], redis_client: RedisClient
 ) -> None:
     redis_client.acl_setuser("default", enabled=True, commands=["-subscribe"])
     try:
         redis_client.client_kill_filter(_type="pubsub")
-        await until_checks(pair[0], {**WELL, "live": "deaf"})
+        await until_checks(redis_pair[0], {**WELL, "live": "deaf"})
         for query in ("", "?exclude=redis"):
-            status, said = await ready(pair[0], query)
+            status, said = await ready(redis_pair[0], query)
             assert (status, said["status"], set(said["means"])) == (503, "failing", {"live", "worker"})
     finally:
         redis_client.acl_setuser("default", enabled=True, commands=["+subscribe"])
-    for web in pair:
+    for web in redis_pair:
         await until_checks(web, WELL)
-    await heard_elsewhere(*pair)
+    await heard_elsewhere(*redis_pair)
 
 
-async def test_a_redis_that_takes_nothing_is_named(pair: tuple[Web, Web], redis_client: RedisClient) -> None:
+async def test_a_redis_that_takes_nothing_is_named(
+    redis_pair: tuple[Web, Web], redis_client: RedisClient
+) -> None:
     redis_client.slaveof("127.0.0.1", own_port())  # as one that has lost its place to another
     try:
-        await until_checks(pair[0], {**WELL, "redis": "failed", "worker": "unknown"})
+        await until_checks(redis_pair[0], {**WELL, "redis": "failed", "worker": "unknown"})
     finally:
         redis_client.slaveof()
-    await until_checks(pair[0], WELL)
+    await until_checks(redis_pair[0], WELL)
 
 
 async def test_connections_that_redis_kills_are_made_again(
-    pair: tuple[Web, Web], redis_client: RedisClient
+    redis_pair: tuple[Web, Web], redis_client: RedisClient
 ) -> None:
     for kind in ("pubsub", "normal"):
         redis_client.client_kill_filter(_type=kind, skipme=True)
-    for web in pair:
+    for web in redis_pair:
         await until_checks(web, WELL)
-    await heard_elsewhere(*pair)
+    await heard_elsewhere(*redis_pair)
 
 
 async def test_a_slow_redis_delays_no_answer_and_connections_that_die_without_a_word_are_replaced(
-    deployment: Deployment, pair: tuple[Web, Web], distant: Link, plain_upstream: Upstream
+    deployment: Deployment, redis_pair: tuple[Web, Web], distant: Link, plain_upstream: Upstream
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=300))
@@ -145,4 +137,4 @@ async def test_a_slow_redis_delays_no_answer_and_connections_that_die_without_a_
         distant.strand()
         await until_checks(far, {**WELL, "live": "deaf"})
         await until_checks(far, WELL)
-        await heard_elsewhere(far, pair[0])
+        await heard_elsewhere(far, redis_pair[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 from redis import Redis as RedisClient
@@ -14,21 +13,12 @@ from tests.fakes.upstream.script import Text
 from tests.socket.test_turns import assert_whole, stored
 from tests.support.breaking import Redis
 from tests.support.client import DEADLINE_S
-from tests.support.processes import Deployment, Web, ended_after
+from tests.support.processes import Web
 from tests.support.world import act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
 LONG = " ".join(f"word{n}" for n in range(250))
-
-
-@pytest.fixture(scope="module")
-def pair(deployment: Deployment, redis: Redis) -> Iterator[tuple[Web, Web]]:
-    one = Web(deployment, "faults-one", REDIS_URL=redis.url)
-    with ended_after(one):
-        two = Web(deployment, "faults-two", REDIS_URL=redis.url)
-        with ended_after(two):
-            yield one, two
 
 
 async def healed(*webs: Web) -> None:
@@ -37,11 +27,11 @@ async def healed(*webs: Web) -> None:
 
 
 async def test_a_redis_that_dies_and_comes_back_empty_costs_nobody_a_word(
-    pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
+    redis_pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=100))
-    async with world.tabs(*pair) as (asker, other):
+    async with world.tabs(*redis_pair) as (asker, other):
         await asker.say("Tell me everything")
         started = await asker.client.expect("turn.started")
         await asker.client.expect("delta")
@@ -51,18 +41,18 @@ async def test_a_redis_that_dies_and_comes_back_empty_costs_nobody_a_word(
         assert (await other.message(LONG))["part"] == 1
     assert [row[2] for row in await stored(asker.conversation)] == ["complete", "complete"]
     await assert_whole(asker.conversation)
-    await healed(*pair)
+    await healed(*redis_pair)
 
 
 async def test_what_was_said_while_redis_was_away_reaches_the_other_process_once_it_is_back(
-    pair: tuple[Web, Web], redis: Redis
+    redis_pair: tuple[Web, Web], redis: Redis
 ) -> None:
     world = await made()
     kim = await asyncio.to_thread(world.agent, "Kim")
     async with (
-        world.customer(pair[0]) as told,
-        world.customer(pair[0]) as telling,
-        world.desk(pair[1], kim) as desk,
+        world.customer(redis_pair[0]) as told,
+        world.customer(redis_pair[0]) as telling,
+        world.desk(redis_pair[1], kim) as desk,
     ):
         await desk.expect("ack", id=await act(desk, "conversation.take", told.conversation))
         await told.client.expect("event", kind="owner")
@@ -75,17 +65,17 @@ async def test_what_was_said_while_redis_was_away_reaches_the_other_process_once
         await told.message("Are you there?")
         await told.client.expect("history", after=told.client.received("event")[-1]["seq"])
         await desk.expect("inbox.row", where=lambda f: f["row"]["conversation"] == telling.conversation)
-        await healed(*pair)
+        await healed(*redis_pair)
     await assert_whole(told.conversation)
 
 
 async def test_a_silent_redis_delays_no_word_and_leaves_a_whole_buffer(
-    pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
+    redis_pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=60))
     token = world.visitor()
-    async with world.customer(pair[0], token=token) as asker:
+    async with world.customer(redis_pair[0], token=token) as asker:
         await asker.say("Tell me everything")
         started = await asker.client.expect("turn.started")
         await asker.client.expect("delta")
@@ -94,7 +84,7 @@ async def test_a_silent_redis_delays_no_word_and_leaves_a_whole_buffer(
                 await asker.client.expect("delta")
         for _ in range(5):
             await asker.client.expect("delta")
-        async with world.customer(pair[1], token=token) as again:
+        async with world.customer(redis_pair[1], token=token) as again:
             text = again.welcome["live"]["text"]
             assert text
             assert LONG.startswith(text)
@@ -103,18 +93,18 @@ async def test_a_silent_redis_delays_no_word_and_leaves_a_whole_buffer(
         assert again.resumed() == answer["text"] == LONG
     assert asker.shown(started["handle"])
     await assert_whole(asker.conversation)
-    await healed(*pair)
+    await healed(*redis_pair)
 
 
 async def test_a_full_redis_stops_no_stream(
-    pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
+    redis_pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
 ) -> None:
     world = await made(model=plain_upstream)
     plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=300))
     client = RedisClient.from_url(redis.url, socket_connect_timeout=DEADLINE_S, socket_timeout=DEADLINE_S)
     try:
         client.config_set("maxmemory", "1")
-        async with world.customer(pair[0]) as line:
+        async with world.customer(redis_pair[0]) as line:
             await line.say("Tell me everything")
             started = await line.client.expect("turn.started")
             assert (await line.answer())["text"] == line.shown(started["handle"]) == LONG
@@ -123,4 +113,4 @@ async def test_a_full_redis_stops_no_stream(
         client.config_set("maxmemory", "256mb")
         client.close()
     await assert_whole(line.conversation)
-    await healed(*pair)
+    await healed(*redis_pair)

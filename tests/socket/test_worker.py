@@ -15,6 +15,7 @@ from apps.stores.tasks import QUEUE_TASKS
 from chatsvc.worker import STUCK_CODE
 from tests.chaos.links import Link
 from tests.support.breaking import Redis
+from tests.support.metrics import metrics
 from tests.support.processes import Beat, Deployment, Web, Worker, ended_after, wait_for
 
 
@@ -47,9 +48,7 @@ def test_the_canary_goes_from_beat_over_a_worker_to_the_page(
             wait_for(lambda: httpx.get(f"{web.url}/readyz").json()["checks"]["worker"] == "ok")
             ready = httpx.get(f"{web.url}/readyz")
             assert (ready.status_code, ready.json()["status"]) == (200, "ok")
-            metrics = httpx.get(f"{web.url}/metrics").text
-            [age] = [line for line in metrics.splitlines() if line.startswith("chatsvc_worker_canary_age_s")]
-            assert 0 <= float(age.split()[-1]) < 30
+            assert 0 <= metrics(web)["chatsvc_worker_canary_age_seconds"] < 30
             redis.kill()
             redis.start()
             redis.wait_ready()
