@@ -567,15 +567,21 @@ function sharing(t) {
   return { ...all, tab };
 }
 
-test("a second tab speaks and hears through the first", async (t) => {
-  const { tab } = sharing(t);
-  const [one, two] = [tab(), tab()];
+/** Two such tabs, the second of which follows the first, where this was said. @param {import("node:test").TestContext} t @param {string} text */
+async function following(t, text) {
+  const all = sharing(t);
+  const [one, two] = [all.tab(), all.tab()];
   await one.acts(() => one.chat.open());
   await one.greet();
   await turns();
   await two.acts(() => two.chat.open());
-  one.says(welcome({ page: page(1, [said(1, "old")]) }));
+  one.says(welcome({ page: page(1, [said(1, text)]) }));
   await turns();
+  return { ...all, one, two };
+}
+
+test("a second tab speaks and hears through the first", async (t) => {
+  const { one, two } = await following(t, "old");
   assert.equal(two.net.sockets.length, 0);
   assert.deepEqual([two.chat.connection, two.shown()], ["open", ["old"]]);
   two.chat.say("hello");
@@ -590,14 +596,7 @@ test("a second tab speaks and hears through the first", async (t) => {
 });
 
 test("a tab that takes over sends again what the one before may not have", async (t) => {
-  const { tab, kept } = sharing(t);
-  const [one, two] = [tab(), tab()];
-  await one.acts(() => one.chat.open());
-  await one.greet();
-  await turns();
-  await two.acts(() => two.chat.open());
-  one.says(welcome({ page: page(1, [said(1, "old")]) }));
-  await turns();
+  const { one, two, kept } = await following(t, "old");
   one.page.frozen = true;
   two.chat.say("hello");
   await turns();
@@ -612,14 +611,7 @@ test("a tab that takes over sends again what the one before may not have", async
 });
 
 test("who logs out in a tab that follows is told nothing more of who was here", async (t) => {
-  const { tab } = sharing(t);
-  const [one, two] = [tab(), tab()];
-  await one.acts(() => one.chat.open());
-  await one.greet();
-  await turns();
-  await two.acts(() => two.chat.open());
-  one.says(welcome({ page: page(1, [said(1, "private")]) }));
-  await turns();
+  const { one, two } = await following(t, "private");
   assert.deepEqual(two.shown(), ["private"]);
   await two.acts(() => two.chat.logout());
   one.says(said(2, "private too"));

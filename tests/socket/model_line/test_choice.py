@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,16 @@ def pair(site: Site, servers: dict[str, Upstream]) -> None:
     servers["b"].set_profile(SLOW)
     for name in "ab":
         endpoint(site, servers[name], name, 10)
+
+
+@asynccontextmanager
+async def opened_to_silence(site: Site, servers: dict[str, Upstream]) -> AsyncIterator[Line]:
+    """A line that hedges and knows how soon `a` answers; the next question stalls at both."""
+    async with opened(site, tactics=HEDGING) as line:
+        await answered(line, site, 30)
+        servers["a"].next(STALL)
+        servers["b"].next(STALL)
+        yield line
 
 
 def hedges(end: str) -> float:
@@ -129,11 +139,8 @@ async def test_when_the_first_is_late_the_second_is_heard_and_the_first_is_stopp
 async def test_a_late_first_that_is_sooner_than_the_second_is_heard_and_the_second_is_stopped(
     site: Site, servers: dict[str, Upstream], pair: None
 ) -> None:
-    async with opened(site, tactics=HEDGING) as line:
-        await answered(line, site, 30)
+    async with opened_to_silence(site, servers) as line:
         before = hedges("lost")
-        servers["a"].next(STALL)
-        servers["b"].next(STALL)
         turn = asyncio.create_task(ask(line, site))
         await servers["b"].until("stalled", 1)
         servers["a"].release()
@@ -147,10 +154,7 @@ async def test_a_late_first_that_is_sooner_than_the_second_is_heard_and_the_seco
 async def test_when_both_of_a_hedge_fail_the_builtin_answers(
     site: Site, servers: dict[str, Upstream], pair: None
 ) -> None:
-    async with opened(site, tactics=HEDGING) as line:
-        await answered(line, site, 30)
-        servers["a"].next(STALL)
-        servers["b"].next(STALL)
+    async with opened_to_silence(site, servers) as line:
         heard = await ask(line, site)
         await all_closed(*servers.values())
     assert (heard.text, heard.done.endpoint) == (BUILTIN, "builtin")
@@ -159,10 +163,7 @@ async def test_when_both_of_a_hedge_fail_the_builtin_answers(
 async def test_stopping_a_turn_stops_both_of_its_requests(
     site: Site, servers: dict[str, Upstream], pair: None
 ) -> None:
-    async with opened(site, tactics=HEDGING) as line:
-        await answered(line, site, 30)
-        servers["a"].next(STALL)
-        servers["b"].next(STALL)
+    async with opened_to_silence(site, servers) as line:
         turn = asyncio.create_task(ask(line, site))
         await servers["b"].until("stalled", 1)
         turn.cancel()
