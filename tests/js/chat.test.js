@@ -388,6 +388,25 @@ test("older pages are asked for one at a time, until there are none", async (t) 
   assert.equal(sent("history.fetch").length, 2);
 });
 
+test("an older page that is refused for now is asked for again when it may be", async (t) => {
+  const { tab, tick } = browser(t);
+  const { chat, open, says, sent, refusals } = tab();
+  await open({ page: page(9, [said(9, "nine")], { earlier: true }) });
+  const all = chat.loadAll();
+  const refused = { type: "refused", message: "", id: null, of: "history.fetch", conversation: "c" };
+  says({ ...refused, code: "slow_down", retry_after_s: 0.5 });
+  await tick(499);
+  assert.equal(sent("history.fetch").length, 1);
+  await tick(1);
+  assert.equal(sent("history.fetch").length, 2);
+  says({ ...refused, code: "unavailable", retry_after_s: null });
+  await tick(3_000);
+  assert.equal(sent("history.fetch").length, 3);
+  says({ type: "history", page: page(9, [said(5, "five")], { earlier: false }), before: 9 });
+  await all;
+  assert.deepEqual([refusals, chat.loadingOlder], [[], false]);
+});
+
 test("an interruption does not leave an older page waiting", async (t) => {
   const { tab, tick } = browser(t);
   const { chat, open, net, sent, greet } = tab();

@@ -15,6 +15,8 @@ import { Paints } from "./paints.js";
 
 const TYPING_LASTS_MS = 6_000;
 const RETRY_MS = 3_000;
+/** Refusals that say nothing against what was asked. */
+const PASSING = ["slow_down", "unavailable"];
 
 /**
  * Events: `change` (anything shown may differ) and `refused` (detail: the code of a refusal that belongs to no message).
@@ -53,6 +55,8 @@ export class Chat extends EventTarget {
   #typingTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retryTimer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #olderTimer;
 
   /**
    * @param {object} options
@@ -241,6 +245,7 @@ export class Chat extends EventTarget {
     this.connection = state;
     this.code = code;
     this.loadingOlder = false;
+    clearTimeout(this.#olderTimer);
     if (state !== "open") this.#catchUp.stop();
     this.#changed();
   }
@@ -312,19 +317,30 @@ export class Chat extends EventTarget {
   #refuse(frame) {
     const letter = this.#outbox.all().find((one) => one.id === frame.id);
     if (letter === undefined) return this.#refuseAction(frame);
-    if (frame.code === "slow_down") return this.#postLater((frame.retry_after_s ?? 0) * 1000 || RETRY_MS);
+    if (frame.code === "slow_down") return this.#postLater(wait_ms(frame));
     this.#outbox.change(letter.id, { error: frame.code });
     this.#set(timeline.reduce(this.line, frame));
   }
 
   /** @param {import("../wire/frames.js").RefusedFrame} frame */
   #refuseAction(frame) {
+    if (frame.of === "history.fetch" && PASSING.includes(frame.code)) return this.#loadLater(frame);
     this.#startsAnew = false;
     if (frame.id !== null) this.#requests.answered(frame.id);
     if (frame.of === "contact.leave") this.contactRefused = frame.code;
     // What a refused hello means, the close behind it says.
     else if (frame.of !== "hello") this.dispatchEvent(new CustomEvent("refused", { detail: frame.code }));
     this.#changed();
+  }
+
+  /** What catching up misses it asks for again by itself. @param {import("../wire/frames.js").RefusedFrame} frame */
+  #loadLater(frame) {
+    if (!this.loadingOlder) return;
+    clearTimeout(this.#olderTimer);
+    this.#olderTimer = setTimeout(() => {
+      this.loadingOlder = false;
+      this.loadOlder();
+    }, wait_ms(frame));
   }
 
   /** @param {import("../wire/frames.js").EventFrame} frame */
@@ -389,4 +405,9 @@ export class Chat extends EventTarget {
   #changed() {
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** @param {import("../wire/frames.js").RefusedFrame} frame */
+function wait_ms(frame) {
+  return (frame.retry_after_s ?? 0) * 1000 || RETRY_MS;
 }
