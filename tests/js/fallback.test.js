@@ -177,6 +177,33 @@ test("a network that came back is tried at once", async (t) => {
   assert.deepEqual(told, ["welcome", 1000]);
 });
 
+for (const heardFirst of [true, false]) {
+  test(`a look goes on when its line is lost, and the next one obeys it, heard ${heardFirst ? "before" : "after"} its end`, async (t) => {
+    const { socket, stream, line, told, tick, happens, counts } = await ways(t);
+    const lost = line();
+    stream.last.accept();
+    stream.last.says(welcome());
+    await tick(1_000);
+    await happens("online");
+    lost.close();
+    const hears = async () => {
+      stream.last.accept();
+      stream.last.says(welcome());
+      await tick(0);
+    };
+    line();
+    if (heardFirst) await hears();
+    assert.deepEqual(counts(), [1, 2, 0]);
+    socket.last.accept();
+    answer(socket);
+    await turns();
+    if (!heardFirst) await hears();
+    assert.deepEqual([told.includes(1000), stream.last.readyState], [true, 3]);
+    line();
+    assert.deepEqual(counts(), [2, 2, 0]);
+  });
+}
+
 test("polls look for a stream where there is no socket", async (t) => {
   const { socket, stream, poll, line, tick, counts } = await ways(t);
   line();

@@ -63,6 +63,9 @@ class Ladder {
   #pause_ms = FIRST_PROBE_MS;
   /** When to look next, by the wall clock; 0 until a line was heard. */
   #probeAt = 0;
+  /** The look of now, which outlives the line that began it. @type {Promise<number> | null} */
+  #looking = null;
+  #again = false;
 
   /** @param {string} name  under which it is kept @param {(typeof WebSocket)[]} ways @param {() => number} random */
   constructor(name, ways, random) {
@@ -85,7 +88,7 @@ class Ladder {
   heard() {
     this.#probeAt ||= Date.now() + this.#pause_ms * (0.75 + this.#random() / 2);
     this.#keep();
-    return Math.max(0, this.#probeAt - Date.now());
+    return this.#looking === null ? Math.max(0, this.#probeAt - Date.now()) : 0;
   }
 
   lived() {
@@ -100,13 +103,28 @@ class Ladder {
     if (!this.#trusted || this.#failures >= TRUSTED_FAILURES) this.take((this.at + 1) % this.#ways.length);
   }
 
-  /** The best way that answers now; the way of now where no better one does. @param {string} url @param {string[]} protocols */
-  async best(url, protocols) {
+  /**
+   * The best way that answers now; the way of now where no better one does.
+   * @param {string} url @param {string[]} protocols
+   * @returns {Promise<number>}
+   */
+  best(url, protocols) {
+    // What is tried now may have begun before the network came back.
+    this.#again = this.#looking !== null;
+    return this.#looking ??= this.#best(url, protocols).finally(() => this.#looking = null);
+  }
+
+  /** @param {string} url @param {string[]} protocols */
+  async #best(url, protocols) {
     const from = this.at;
     this.#pause_ms = Math.max(NEXT_PROBE_MS, Math.min(LONGEST_PROBE_MS, this.#pause_ms * 2));
     this.#probeAt = 0;
-    for (let at = 0; at < from; at += 1) if (await answers(this.dial(url, protocols, at))) return at;
-    return from;
+    let found = from;
+    do {
+      this.#again = false;
+      for (let at = 0; at < from && found === from; at += 1) if (await answers(this.dial(url, protocols, at))) found = at;
+    } while (this.#again && found === from);
+    return found;
   }
 
   /** @param {number} at */
@@ -157,6 +175,7 @@ class Way {
   #ladder;
   #url;
   #protocols;
+  #at;
   #socket;
   #dialledAt = Date.now();
   /** When it was first heard; 0 before. */
@@ -164,8 +183,6 @@ class Way {
   #over = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #climbing = false;
-  #again = false;
   #probe = () => void this.#climb();
 
   /** @param {Ladder} ladder @param {string} url @param {string[]} protocols */
@@ -173,6 +190,7 @@ class Way {
     this.#ladder = ladder;
     this.#url = url;
     this.#protocols = protocols;
+    this.#at = ladder.at;
     const socket = this.#socket = ladder.dial(url, protocols);
     socket.onopen = (event) => this.onopen?.(event);
     socket.onmessage = (event) => this.#heard(event);
@@ -215,7 +233,8 @@ class Way {
   }
 
   #look() {
-    if (this.#ladder.at === 0) return;
+    if (this.#ladder.at < this.#at) return this.#end(GO_BETTER);
+    if (this.#at === 0) return;
     globalThis.addEventListener?.("online", this.#probe);
     this.#timer = setTimeout(this.#probe, this.#ladder.heard());
   }
@@ -227,25 +246,15 @@ class Way {
 
   async #climb() {
     clearTimeout(this.#timer);
-    // What is tried now may have begun before the network came back.
-    if (this.#climbing) return void (this.#again = true);
-    this.#climbing = true;
-    let best;
-    do {
-      this.#again = false;
-      best = await this.#ladder.best(this.#url, this.#protocols);
-    } while (this.#again && best === this.#ladder.at && !this.#over);
-    this.#climbing = false;
+    const best = await this.#ladder.best(this.#url, this.#protocols);
     this.#lookAway();
-    if (this.#over) return;
-    if (best === this.#ladder.at) return this.#look();
-    this.#ladder.take(best);
-    this.#end(GO_BETTER);
+    if (best < this.#ladder.at) this.#ladder.take(best);
+    if (!this.#over) this.#look();
   }
 
   /** @param {boolean} failed  where it did not live long, its way is to blame */
   #judge(failed) {
-    if (this.#over) return;
+    if (this.#over || this.#at !== this.#ladder.at) return;
     if (this.#heardAt !== 0 && Date.now() - this.#heardAt >= YOUNG_MS) this.#ladder.lived();
     else if (failed) this.#ladder.failed();
   }
