@@ -9,6 +9,8 @@ from contextlib import suppress
 
 import psycopg
 from redis.asyncio import Redis as RedisClient
+from redis.asyncio.retry import Retry
+from redis.backoff import ConstantBackoff
 from redis.exceptions import RedisError
 
 from tests.chaos.links import Way
@@ -97,7 +99,9 @@ async def _restart_redis(town: Town, seconds: float) -> None:
 
 async def _full(town: Town, seconds: float) -> None:
     """No write is taken. What came before stays."""
-    async with asyncio.timeout(seconds + 5), RedisClient.from_url(town.redis.url) as redis:
+    # Clients are killed meanwhile, this one as any other.
+    again = Retry(ConstantBackoff(0.1), 30)
+    async with asyncio.timeout(seconds + 10), RedisClient.from_url(town.redis.url, retry=again) as redis:
         before = (await redis.config_get("maxmemory"))["maxmemory"] or 0
         await redis.config_set("maxmemory", "1")
         await asyncio.sleep(seconds)
