@@ -160,6 +160,8 @@ class Agent(Person):
                 self.answered(frame)
                 if frame["type"] == "ack":
                     self._took(frame["id"])
+                elif frame["of"] == "conversation.watch":
+                    asyncio.get_running_loop().call_later(0.5, self._watch_again, frame["conversation"])
         held = self.holding
         if held is not None and _conversation(frame) == held.conversation:
             held.apply(frame)
@@ -180,6 +182,11 @@ class Agent(Person):
         self.holding = Holding(conversation)
         self.tell({"type": "conversation.watch", "conversation": conversation})
         return self.holding
+
+    def _watch_again(self, conversation: str) -> None:
+        held = self.holding
+        if held is not None and held.conversation == conversation and held.epoch is None:
+            self.tell({"type": "conversation.watch", "conversation": conversation})
 
     def _work(self) -> None:
         if not self.working or self.outbox or not self.ready:

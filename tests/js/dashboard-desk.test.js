@@ -267,6 +267,44 @@ test("a conversation that may not be seen says so", async (t) => {
   assert.equal(desk.room?.error, "not_found");
 });
 
+test("a conversation that cannot be shown for now is asked for again, and what is shown stays", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { server, desk } = await opened(t);
+  const watched = () => server.sent.filter((frame) => frame.type === "conversation.watch").length;
+  const before = watched();
+  for (const [refusal, wait_ms] of /** @type {[object, number][]} */ ([[{ code: "unavailable" }, 3_000], [{ code: "slow_down", retry_after_s: 7 }, 7_000]])) {
+    const asked = watched();
+    server.says({ type: "refused", message: "", of: "conversation.watch", conversation: "c", ...refusal });
+    assert.equal(desk.room?.phase, "ready");
+    t.mock.timers.tick(wait_ms - 1);
+    assert.equal(watched(), asked);
+    t.mock.timers.tick(1);
+    assert.equal(watched(), asked + 1);
+  }
+  server.says({ type: "refused", code: "unavailable", message: "", of: "conversation.watch", conversation: "c" });
+  desk.leave();
+  t.mock.timers.tick(10_000);
+  assert.equal(watched(), before + 3);
+});
+
+test("older messages that were refused for now are asked for again, once", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { server, desk } = await opened(t);
+  desk.open("d");
+  const page = (/** @type {object[]} */ events) => ({ conversation: "d", epoch: "e", upto: 3, events, earlier: true });
+  server.says({ ...watching({ conversation: "d" }), page: page([{ ...message(3, "customer"), conversation: "d" }]) });
+  const asked = () => server.sent.filter((frame) => frame.type === "history.fetch").length;
+  desk.fetchEarlier();
+  const refused = { type: "refused", code: "slow_down", message: "", of: "history.fetch", conversation: "d", retry_after_s: 2 };
+  server.says(refused);
+  t.mock.timers.tick(2_000);
+  assert.equal(asked(), 2);
+  server.says({ type: "history", before: 3, after: null, page: page([{ ...message(2, "assistant"), conversation: "d" }]) });
+  server.says(refused);
+  t.mock.timers.tick(10_000);
+  assert.equal(asked(), 2);
+});
+
 test("the assistant's words stream into the thread and a takeover labels where they were cut", async (t) => {
   const { server, desk } = await opened(t, { owner: { kind: "assistant" } });
   server.says({ type: "event", conversation: "c", seq: 4, kind: "turn_opened", at: 4, turn: "u", part: 1 });

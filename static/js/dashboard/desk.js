@@ -2,6 +2,7 @@
 /** The dashboard's state and its side of the socket: frames in, state out, actions out. No DOM. */
 
 import { CatchUp } from "../wire/catchup.js";
+import { passes_ms } from "../wire/frames.js";
 import { compose, discard, empty, failed, retry } from "../wire/timeline.js";
 import { countRows, emptyInbox, newlyQueued, reduceInbox } from "./inbox.js";
 import { emptyRoom, keepRoom, reduceRooms } from "./room.js";
@@ -54,6 +55,12 @@ export class Desk extends EventTarget {
   #newId;
   #catchUp;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #watchTimer;
+  /** Whose older messages have been asked for and have not come. @type {string|null} */
+  #earlierOf = null;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #earlierTimer;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
   #typingTimer;
 
   /**
@@ -104,7 +111,7 @@ export class Desk extends EventTarget {
     const room = known && known.phase === "ready" ? { ...known, readUpTo } : this.#newRoom(id, readUpTo);
     this.#set({ open: id, rooms: keepRoom(rooms, room) });
     this.#read();
-    this.#line.send({ type: "conversation.watch", conversation: id });
+    this.#watch();
   }
 
   /** With what was written in it and is not stored. @param {string} id @param {number|null} readUpTo */
@@ -121,6 +128,7 @@ export class Desk extends EventTarget {
   /** Back to no conversation. */
   leave() {
     if (this.state.open === null) return;
+    clearTimeout(this.#watchTimer);
     this.#set({ open: null });
     this.#line.send({ type: "conversation.watch", conversation: null });
   }
@@ -197,6 +205,7 @@ export class Desk extends EventTarget {
   fetchEarlier() {
     const { room } = this;
     if (!room?.timeline.earlier || room.timeline.oldest === null) return;
+    this.#earlierOf = room.id;
     this.#line.send({ type: "history.fetch", conversation: room.id, before: room.timeline.oldest });
   }
 
@@ -231,6 +240,7 @@ export class Desk extends EventTarget {
     if (frame.type === "inbox") this.#welcomed(frame.now);
     if (frame.type === "watching") this.dispatchEvent(new CustomEvent("watched", { detail: frame.row.conversation }));
     if (frame.type === "event" && frame.message?.client_id) this.#stored(frame.message.client_id);
+    if (frame.type === "history" && frame.before !== null) this.#earlierOf = null;
     if (frame.type === "ack") this.#acknowledged(frame.id, frame.seq);
     if (frame.type === "refused") this.#refused(frame);
     if (frame.type === "typing" && frame.on) this.#forgetTyping(frame.conversation);
@@ -250,7 +260,7 @@ export class Desk extends EventTarget {
   /** Watches again and sends again what has no answer yet. @param {number} now */
   #welcomed(now) {
     this.#set({ skew_ms: now - Date.now() });
-    if (this.state.open !== null) this.#line.send({ type: "conversation.watch", conversation: this.state.open });
+    this.#watch();
     for (const { id, conversation, text, error } of this.#preferences.unsent) {
       if (error === null) this.#line.send({ type: "message.send", id, conversation, text });
     }
@@ -281,6 +291,8 @@ export class Desk extends EventTarget {
 
   /** @param {import("../wire/frames.js").RefusedFrame} frame */
   #refused(frame) {
+    if (frame.of === "history.fetch") return this.#fetchEarlierLater(frame);
+    if (frame.of === "conversation.watch" && frame.conversation === this.state.open) return this.#watchLater(passes_ms(frame));
     if (frame.id !== null) this.#letterIs(frame.id, frame.code);
     const verb = frame.id === null ? undefined : this.state.verbs.get(frame.id);
     if (frame.id === null || !verb) return;
@@ -291,6 +303,25 @@ export class Desk extends EventTarget {
       return;
     }
     this.#tell({ key: "toast.refused", values: { verb: verb.verb, reason: frame.code }, tone: "bad" });
+  }
+
+  /** What catching up misses it asks for again by itself. @param {import("../wire/frames.js").RefusedFrame} frame */
+  #fetchEarlierLater(frame) {
+    const again_ms = passes_ms(frame);
+    if (again_ms === null || this.#earlierOf !== frame.conversation) return;
+    clearTimeout(this.#earlierTimer);
+    this.#earlierTimer = setTimeout(() => this.#earlierOf === this.state.open && this.fetchEarlier(), again_ms);
+  }
+
+  /** @param {number | null} again_ms null where it is no use */
+  #watchLater(again_ms) {
+    clearTimeout(this.#watchTimer);
+    if (again_ms !== null) this.#watchTimer = setTimeout(() => this.#watch(), again_ms);
+  }
+
+  #watch() {
+    clearTimeout(this.#watchTimer);
+    if (this.state.open !== null) this.#line.send({ type: "conversation.watch", conversation: this.state.open });
   }
 
   /** Verbs whose event the conversation shows, or whose conversation nobody looks at, are over. */

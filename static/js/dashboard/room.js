@@ -1,6 +1,7 @@
 // @ts-check
 /** One conversation as an agent sees it: its timeline and what stands beside it. Pure. */
 
+import { passes_ms } from "../wire/frames.js";
 import { empty, reduce } from "../wire/timeline.js";
 import { withTraces } from "./traces.js";
 
@@ -51,7 +52,7 @@ export function reduceRoom(room, frame) {
     case "panel":
       return frame.conversation === room.id ? { ...next, panel: frame.panel } : next;
     case "refused":
-      if (frame.of !== "conversation.watch" || frame.conversation !== room.id) return next;
+      if (frame.of !== "conversation.watch" || frame.conversation !== room.id || passes_ms(frame) !== null) return next;
       return { ...next, phase: "failed", error: frame.code };
     default:
       return next;

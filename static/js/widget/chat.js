@@ -3,6 +3,7 @@
 
 import { CatchUp } from "../wire/catchup.js";
 import { Connection } from "../wire/connection.js";
+import { passes_ms } from "../wire/frames.js";
 import * as timeline from "../wire/timeline.js";
 import { Outbox, Requests } from "./outbox.js";
 import { Paints } from "./paints.js";
@@ -14,9 +15,6 @@ import { Paints } from "./paints.js";
 /** @typedef {import("./session.js").Session} Session */
 
 const TYPING_LASTS_MS = 6_000;
-const RETRY_MS = 3_000;
-/** Refusals that say nothing against what was asked. */
-const PASSING = ["slow_down", "unavailable"];
 
 /**
  * Events: `change` (anything shown may differ) and `refused` (detail: the code of a refusal that belongs to no message).
@@ -317,14 +315,16 @@ export class Chat extends EventTarget {
   #refuse(frame) {
     const letter = this.#outbox.all().find((one) => one.id === frame.id);
     if (letter === undefined) return this.#refuseAction(frame);
-    if (frame.code === "slow_down") return this.#postLater(wait_ms(frame));
+    const again_ms = passes_ms(frame);
+    if (frame.code === "slow_down" && again_ms !== null) return this.#postLater(again_ms);
     this.#outbox.change(letter.id, { error: frame.code });
     this.#set(timeline.reduce(this.line, frame));
   }
 
   /** @param {import("../wire/frames.js").RefusedFrame} frame */
   #refuseAction(frame) {
-    if (frame.of === "history.fetch" && PASSING.includes(frame.code)) return this.#loadLater(frame);
+    const again_ms = passes_ms(frame);
+    if (frame.of === "history.fetch" && again_ms !== null) return this.#loadLater(again_ms);
     this.#startsAnew = false;
     if (frame.id !== null) this.#requests.answered(frame.id);
     if (frame.of === "contact.leave") this.contactRefused = frame.code;
@@ -333,14 +333,14 @@ export class Chat extends EventTarget {
     this.#changed();
   }
 
-  /** What catching up misses it asks for again by itself. @param {import("../wire/frames.js").RefusedFrame} frame */
-  #loadLater(frame) {
+  /** What catching up misses it asks for again by itself. @param {number} again_ms */
+  #loadLater(again_ms) {
     if (!this.loadingOlder) return;
     clearTimeout(this.#olderTimer);
     this.#olderTimer = setTimeout(() => {
       this.loadingOlder = false;
       this.loadOlder();
-    }, wait_ms(frame));
+    }, again_ms);
   }
 
   /** @param {import("../wire/frames.js").EventFrame} frame */
@@ -405,9 +405,4 @@ export class Chat extends EventTarget {
   #changed() {
     this.dispatchEvent(new Event("change"));
   }
-}
-
-/** @param {import("../wire/frames.js").RefusedFrame} frame */
-function wait_ms(frame) {
-  return (frame.retry_after_s ?? 0) * 1000 || RETRY_MS;
 }

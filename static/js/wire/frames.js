@@ -268,3 +268,15 @@ function filled(value, fallback, shape) {
   if (Array.isArray(value)) return value.map((item) => complete(item, shape));
   return complete(/** @type {Record<string, unknown>} */ (value), shape);
 }
+
+/** Refusals that say nothing against what was asked. */
+const PASSING = ["slow_down", "unavailable"];
+const RETRY_MS = 3_000;
+
+/**
+ * After how many milliseconds what was refused may be asked again; null where that is no use.
+ * @param {RefusedFrame} frame
+ */
+export function passes_ms(frame) {
+  return PASSING.includes(frame.code) ? (frame.retry_after_s ?? 0) * 1000 || RETRY_MS : null;
+}
