@@ -7,7 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from apps.wire.protocol import ErrorCode, Event, Message, MessageState, Owner
+from apps.wire.protocol import ErrorCode, Message, MessageState, Owner
+from apps.wire.server_frames import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

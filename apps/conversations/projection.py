@@ -5,6 +5,7 @@ from __future__ import annotations
 from apps.conversations.models import Conversation, Event, Message
 from apps.conversations.state import payload_fields
 from apps.wire import protocol as wire
+from apps.wire import server_frames as server
 from apps.wire.times import milliseconds
 
 
@@ -26,9 +27,9 @@ def message_view(row: Message) -> wire.Message:
     )
 
 
-def event_view(row: Event) -> wire.Event:
+def event_view(row: Event) -> server.Event:
     """The event with its message as it stands now: text removed later never travels again."""
-    return wire.Event(
+    return server.Event(
         conversation=row.conversation_id,
         seq=row.seq,
         kind=wire.EventKind(row.kind),

@@ -21,11 +21,11 @@ from apps.wire.protocol import (
     MessageState,
     Owner,
     OwnerKind,
-    Page,
     Status,
     Summary,
 )
-from apps.wire.protocol import Event as ShownEvent
+from apps.wire.server_frames import Event as ShownEvent
+from apps.wire.server_frames import Page
 
 INBOX_OPEN_ROWS = 300
 INBOX_RESOLVED_ROWS = 30

@@ -8,17 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from apps.conversations import commands as c
-from apps.wire.protocol import (
-    Author,
-    Event,
-    EventKind,
-    Message,
-    MessageState,
-    Owner,
-    OwnerKind,
-    Source,
-    Status,
-)
+from apps.wire.protocol import Author, EventKind, Message, MessageState, Owner, OwnerKind, Source, Status
+from apps.wire.server_frames import Event
 from apps.wire.times import milliseconds
 
 

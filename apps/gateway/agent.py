@@ -15,19 +15,21 @@ from apps.gateway.verbs import Verb, command_of
 from apps.inbox.presence import RENEW_S
 from apps.stores.database import in_database
 from apps.stores.ids import new_id
+from apps.wire import client_frames as client
 from apps.wire import protocol as wire
+from apps.wire import server_frames as server
 from apps.wire.publish import Audience
 
 # What reaches the database.
 _COUNTED = (
-    wire.Watch,
-    wire.Send,
-    wire.Take,
-    wire.HandBack,
-    wire.Resolve,
-    wire.Reopen,
-    wire.SetPresence,
-    wire.FetchHistory,
+    client.Watch,
+    client.Send,
+    client.Take,
+    client.HandBack,
+    client.Resolve,
+    client.Reopen,
+    client.SetPresence,
+    client.FetchHistory,
 )
 
 
@@ -48,8 +50,8 @@ class AgentPeer(Peer):
         return session_key(cookie) == session_key(header(self.scope, b"cookie"))
 
     async def frame(self, text: str) -> None:
-        frame = wire.parse_agent(text)
-        if isinstance(frame, wire.Hello):
+        frame = client.parse_agent(text)
+        if isinstance(frame, client.Hello):
             await self._hello(frame)
         elif not self._greeted:
             self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
@@ -57,7 +59,7 @@ class AgentPeer(Peer):
         elif not isinstance(frame, _COUNTED) or self.within_rate(self._bounds, frame):
             await self.answered(frame, self._act(frame))
 
-    async def _hello(self, hello: wire.Hello) -> None:
+    async def _hello(self, hello: client.Hello) -> None:
         if self._greeted:
             self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
             return
@@ -81,29 +83,29 @@ class AgentPeer(Peer):
         self.release(await self.office.inbox(agent.id, agent.workspace_id))
         self.office.runtime.spawn(self.office.show_presence(agent.workspace_id), "show presence")
 
-    async def _act(self, frame: wire.AgentFrame) -> None:
+    async def _act(self, frame: client.AgentFrame) -> None:
         match frame:
-            case wire.Ping():
-                self.tell(wire.Pong())
+            case client.Ping():
+                self.tell(server.Pong())
                 if time.monotonic() - self._renewed >= RENEW_S:
                     await self._renew()
-            case wire.Watch():
+            case client.Watch():
                 await self._watch(frame.conversation)
-            case wire.Send() | wire.Take() | wire.HandBack() | wire.Resolve() | wire.Reopen():
+            case client.Send() | client.Take() | client.HandBack() | client.Resolve() | client.Reopen():
                 await self._change(frame)
-            case wire.SetTyping():
+            case client.SetTyping():
                 if frame.conversation == self.watched:
-                    typing = wire.Typing(
+                    typing = server.Typing(
                         conversation=self.watched, author=wire.Author.AGENT, name=self.agent.name, on=frame.on
                     )
                     self.office.runtime.switchboard.send(Audience.CUSTOMERS, self.watched, typing)
-            case wire.SetPresence():
+            case client.SetPresence():
                 workspace = self.agent.workspace_id
                 await self.office.runtime.presence.set_away(workspace, self.agent.id, not frame.online)
                 await self.office.show_presence(workspace)
-            case wire.FetchHistory():
+            case client.FetchHistory():
                 self.tell(await self.office.agent_history(self.agent.workspace_id, frame))
-            case wire.Hello():
+            case client.Hello():
                 raise AssertionError("hello is handled before")
             case _:
                 assert_never(frame)
@@ -112,7 +114,7 @@ class AgentPeer(Peer):
         if not await self._still_logged_in(frame):
             return
         appended = await self.office.runtime.log.append(command_of(frame, self.agent))
-        self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+        self.tell(server.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
 
     async def _watch(self, conversation: str | None) -> None:
         await self._look_away(but=conversation)
@@ -130,7 +132,7 @@ class AgentPeer(Peer):
             await self.office.attendance.leave(Audience.WATCHERS, conversation, self)
             self._seen.discard(conversation)
 
-    async def _joined(self, conversation: str) -> wire.Watching:
+    async def _joined(self, conversation: str) -> server.Watching:
         """Joins only what the workspace owns; what is published while the state is read follows it."""
         self.hold()
         self._seen.add(conversation)
@@ -151,7 +153,7 @@ class AgentPeer(Peer):
         """Whoever has logged out or was let go since is shown nothing further."""
         await self._still_logged_in()
 
-    async def _still_logged_in(self, frame: wire.AgentFrame | None = None) -> bool:
+    async def _still_logged_in(self, frame: client.AgentFrame | None = None) -> bool:
         """Whether the session is still the same agent's; else hangs up. Raises `DatabaseError`."""
         agent = await in_database(agent_for_session, header(self.scope, b"cookie"))
         if agent is not None and (agent.id, agent.workspace_id) == (self.agent.id, self.agent.workspace_id):

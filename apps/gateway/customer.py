@@ -21,18 +21,20 @@ from apps.telemetry.waterfall import Waterfall
 from apps.turns.ahead.drafts import Draft, Drafting
 from apps.turns.job import Said
 from apps.turns.office import Resume
+from apps.wire import client_frames as client
 from apps.wire import protocol as wire
+from apps.wire import server_frames as server
 from apps.wire.publish import Audience, Encoded
 
 # What reaches the database. Stopping an answer must always be possible.
 _COUNTED = (
-    wire.Send,
-    wire.RequestHandoff,
-    wire.LeaveContact,
-    wire.FetchHistory,
-    wire.NewConversation,
-    wire.OpenConversation,
-    wire.ListConversations,
+    client.Send,
+    client.RequestHandoff,
+    client.LeaveContact,
+    client.FetchHistory,
+    client.NewConversation,
+    client.OpenConversation,
+    client.ListConversations,
 )
 
 
@@ -49,9 +51,9 @@ class CustomerPeer(Peer):
 
     async def frame(self, text: str) -> None:
         received = Waterfall(started=self.arrived)
-        frame = wire.parse_customer(text)
+        frame = client.parse_customer(text)
         received.add("gateway", self.arrived, time.monotonic())
-        if isinstance(frame, wire.Hello):
+        if isinstance(frame, client.Hello):
             await self._hello(frame)
         elif not self._greeted:
             self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
@@ -59,7 +61,7 @@ class CustomerPeer(Peer):
         elif not isinstance(frame, _COUNTED) or self.within_rate(self._bounds, frame):
             await self.answered(frame, self._act(frame, received))
 
-    async def _hello(self, hello: wire.Hello) -> None:
+    async def _hello(self, hello: client.Hello) -> None:
         if self._greeted:
             self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
             return
@@ -110,29 +112,29 @@ class CustomerPeer(Peer):
                 await self.office.attendance.leave(Audience.CUSTOMERS, other, self)
                 self._shown.discard(other)
 
-    async def _act(self, frame: wire.CustomerFrame, received: Waterfall) -> None:  # noqa: C901 - one case a frame
+    async def _act(self, frame: client.CustomerFrame, received: Waterfall) -> None:  # noqa: C901 - one case a frame
         if isinstance(frame, _COUNTED):
             self._beats.asked()
-        elif not isinstance(frame, wire.Ping):
+        elif not isinstance(frame, client.Ping):
             self._beats.heard()
         match frame:
-            case wire.Ping():
+            case client.Ping():
                 await self._beat(frame)
-            case wire.Send():
+            case client.Send():
                 await self._send(frame, received)
-            case wire.Stop():
+            case client.Stop():
                 if not await self.office.supervisor.stop(self._mine(frame), frame.turn, frame.painted):
                     self.refuse(wire.ErrorCode.NOTHING_RUNNING, "that answer has ended", frame)
-            case wire.Painted():
+            case client.Painted():
                 self._painted(frame)
-            case wire.RequestHandoff():
+            case client.RequestHandoff():
                 await self._append(
                     frame,
                     c.RequestHandoff(
                         conversation=frame.conversation, customer=self.who.customer_id, at=datetime.now(UTC)
                     ),
                 )
-            case wire.LeaveContact():
+            case client.LeaveContact():
                 await self._append(
                     frame,
                     c.LeaveContact(
@@ -142,23 +144,23 @@ class CustomerPeer(Peer):
                         at=datetime.now(UTC),
                     ),
                 )
-            case wire.SetTyping():
+            case client.SetTyping():
                 self.office.runtime.switchboard.send(
                     Audience.WATCHERS,
                     self._mine(frame),
-                    wire.Typing(conversation=self.conversation, author=wire.Author.CUSTOMER, on=frame.on),
+                    server.Typing(conversation=self.conversation, author=wire.Author.CUSTOMER, on=frame.on),
                 )
-            case wire.WriteDraft():
+            case client.WriteDraft():
                 self._draft(frame)
-            case wire.FetchHistory():
+            case client.FetchHistory():
                 self.tell(await self.office.customer_history(self.who.customer_id, frame))
-            case wire.NewConversation():
+            case client.NewConversation():
                 await self._show(await self.office.new_conversation(self.who.customer_id, self.locale))
-            case wire.OpenConversation():
+            case client.OpenConversation():
                 await self._show(await self._owned(frame.conversation), _resume(frame))
-            case wire.ListConversations():
+            case client.ListConversations():
                 self.tell(await self.office.summaries(self.who.customer_id))
-            case wire.Hello():
+            case client.Hello():
                 raise AssertionError("hello is handled before")
             case _:
                 assert_never(frame)
@@ -167,11 +169,11 @@ class CustomerPeer(Peer):
         self._beats.busy()
         super().deliver(frame)
 
-    async def _beat(self, ping: wire.Ping) -> None:
+    async def _beat(self, ping: client.Ping) -> None:
         if self._beats.sleepy(hidden=ping.hidden) and await self._is_done():
             self.hang_up(wire.CloseCode.ASLEEP, "asleep")
         else:
-            self.tell(wire.Pong(heartbeat_s=self._beats.ping()))
+            self.tell(server.Pong(heartbeat_s=self._beats.ping()))
 
     async def _is_done(self) -> bool:
         """Whether its conversation is resolved. While it is not, that is asked once in ten minutes."""
@@ -180,8 +182,8 @@ class CustomerPeer(Peer):
             self._beats.busy()
         return resolved
 
-    async def _send(self, frame: wire.Send, received: Waterfall) -> None:
-        text = wire.clean_text(frame.text, frame.id, "message.send")
+    async def _send(self, frame: client.Send, received: Waterfall) -> None:
+        text = client.clean_text(frame.text, frame.id, "message.send")
         begun = self._drafting.sent(frame.conversation, text, received)
         appended = await self.office.supervisor.customer_message(
             Said(
@@ -197,9 +199,9 @@ class CustomerPeer(Peer):
                 ahead=begun.ahead,
             )
         )
-        self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+        self.tell(server.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
 
-    def _draft(self, frame: wire.WriteDraft) -> None:
+    def _draft(self, frame: client.WriteDraft) -> None:
         """Never answered: one that crosses with another conversation's welcome is no error of the client."""
         if frame.conversation == self.conversation:
             self._drafting.heard(
@@ -213,18 +215,18 @@ class CustomerPeer(Peer):
                 )
             )
 
-    def _painted(self, frame: wire.Painted) -> None:
+    def _painted(self, frame: client.Painted) -> None:
         self._outbound.painted(frame.handle, frame.upto)
         if frame.ms is not None:
             self.office.supervisor.painted(self.conversation, frame.handle, frame.ms)
 
     async def _append(
-        self, frame: wire.RequestHandoff | wire.LeaveContact, command: c.RequestHandoff | c.LeaveContact
+        self, frame: client.RequestHandoff | client.LeaveContact, command: c.RequestHandoff | c.LeaveContact
     ) -> None:
         appended = await self.office.runtime.log.append(command)
-        self.tell(wire.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
+        self.tell(server.Ack(id=frame.id, seq=appended.seq, conversation=frame.conversation, at=appended.at))
 
-    def _mine(self, frame: wire.Stop | wire.SetTyping) -> str:
+    def _mine(self, frame: client.Stop | client.SetTyping) -> str:
         """The conversation shown on this socket, which was found by its customer. Raises `NotFound` for another."""
         if frame.conversation != self.conversation:
             raise NotFound
@@ -250,19 +252,19 @@ class CustomerPeer(Peer):
             self.office.runtime.spawn(leaving, "leave")
 
 
-def _resume(frame: wire.Hello | wire.OpenConversation) -> Resume | None:
+def _resume(frame: client.Hello | client.OpenConversation) -> Resume | None:
     """What the client holds, where it says so."""
     if frame.conversation is None or frame.epoch is None or frame.seq is None:
         return None
     return Resume(frame.conversation, frame.epoch, frame.seq)
 
 
-def _address(frame: wire.LeaveContact) -> str:
+def _address(frame: client.LeaveContact) -> str:
     email = frame.email.strip()
     try:
         validate_email(email)
     except ValidationError as error:
-        raise wire.FrameError(
+        raise client.FrameError(
             wire.ErrorCode.BAD_EMAIL, "that is not an e-mail address", frame.id, "contact.leave"
         ) from error
     return email

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from apps.wire.protocol import Delta, utf16_length
 from apps.wire.publish import Encoded, Outgoing
+from apps.wire.server_frames import Delta
+from apps.wire.texts import utf16_length
 
 # A client that lets this many frames or bytes pile up is cut off and resumes from what it has.
 QUEUED_FRAMES = 2_000

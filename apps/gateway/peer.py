@@ -23,7 +23,9 @@ from apps.gateway.outbound import Close, Outbound
 from apps.gateway.pace import Pace
 from apps.gateway.rates import of_address, of_person, of_workspace
 from apps.telemetry import instruments
+from apps.wire import client_frames as client
 from apps.wire import protocol as wire
+from apps.wire import server_frames as server
 from apps.wire.publish import Encoded, Outgoing
 
 logger = logging.getLogger(__name__)
@@ -93,7 +95,7 @@ class Peer:
         if self._deadline is not None:
             self._deadline.cancel()
 
-    def within_rate(self, bounds: tuple[Bound, ...], frame: wire.ClientFrame) -> bool:
+    def within_rate(self, bounds: tuple[Bound, ...], frame: client.ClientFrame) -> bool:
         """Whether it may do this now, which is counted; else it is told how long to wait."""
         wait = self.connections.rates.take(bounds)
         if wait is not None:
@@ -116,7 +118,7 @@ class Peer:
         self.refuse(wire.ErrorCode.BAD_TOKEN, "expired")
         self.hang_up(wire.CloseCode.LOGIN_AGAIN, "token expired")
 
-    def tell(self, frame: wire.ServerFrame) -> None:
+    def tell(self, frame: server.ServerFrame) -> None:
         """Queues an answer to this client alone."""
         self._put(Outgoing(frame))
 
@@ -124,13 +126,13 @@ class Peer:
         self,
         code: wire.ErrorCode,
         message: str,
-        frame: wire.ClientFrame | None = None,
+        frame: client.ClientFrame | None = None,
         retry_after_s: float | None = None,
     ) -> None:
         """Tells that `frame` changed nothing, and counts it."""
         instruments.refused_frames.labels(code.value).inc()
         self.tell(
-            wire.Refused(
+            server.Refused(
                 code=code,
                 message=message,
                 id=getattr(frame, "id", None),
@@ -165,7 +167,7 @@ class Peer:
         if self._held is None:
             self._held = Outbound()
 
-    def release(self, first: wire.ServerFrame) -> None:
+    def release(self, first: server.ServerFrame) -> None:
         """Sends the state that was read, then what was kept back meanwhile."""
         self.tell(first)
         self.end_hold()
@@ -218,7 +220,7 @@ class Peer:
             return
         try:
             await self.frame(text)
-        except wire.FrameError as error:
+        except client.FrameError as error:
             instruments.refused_frames.labels(error.code.value).inc()
             self.tell(error.as_frame())
         except DatabaseError:
@@ -237,7 +239,7 @@ class Peer:
 
     def _slow_down(self, text: str, wait_s: float) -> None:
         instruments.refused_frames.labels(wire.ErrorCode.SLOW_DOWN.value).inc()
-        self.tell(wire.too_fast(text, wait_s))
+        self.tell(client.too_fast(text, wait_s))
         if self._pace.lost_patience:
             self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
 
@@ -245,7 +247,7 @@ class Peer:
         """Parses and carries out one frame. Raises `FrameError`."""
         raise NotImplementedError
 
-    async def answered(self, frame: wire.ClientFrame, action: Awaitable[None]) -> None:
+    async def answered(self, frame: client.ClientFrame, action: Awaitable[None]) -> None:
         """Carries out an action and answers its refusals."""
         try:
             await action

@@ -7,9 +7,9 @@ from typing import TypeAlias, assert_never
 
 from apps.accounts.agents import AgentIdentity
 from apps.conversations import commands as c
-from apps.wire import protocol as wire
+from apps.wire import client_frames as client
 
-Verb: TypeAlias = wire.Send | wire.Take | wire.HandBack | wire.Resolve | wire.Reopen
+Verb: TypeAlias = client.Send | client.Take | client.HandBack | client.Resolve | client.Reopen
 
 
 def command_of(frame: Verb, who: AgentIdentity) -> c.Command:
@@ -17,23 +17,23 @@ def command_of(frame: Verb, who: AgentIdentity) -> c.Command:
     conversation, workspace, at = frame.conversation, who.workspace_id, datetime.now(UTC)
     agent, name = who.id, who.name
     match frame:
-        case wire.Send():
+        case client.Send():
             return c.AgentMessage(
                 conversation=conversation,
                 workspace=workspace,
                 agent=agent,
                 name=name,
                 client_id=frame.id,
-                text=wire.clean_text(frame.text, frame.id, "message.send"),
+                text=client.clean_text(frame.text, frame.id, "message.send"),
                 at=at,
             )
-        case wire.Take():
+        case client.Take():
             return c.Take(conversation=conversation, workspace=workspace, agent=agent, name=name, at=at)
-        case wire.HandBack():
+        case client.HandBack():
             return c.HandBack(conversation=conversation, workspace=workspace, agent=agent, at=at)
-        case wire.Resolve():
+        case client.Resolve():
             return c.Resolve(conversation=conversation, workspace=workspace, agent=agent, name=name, at=at)
-        case wire.Reopen():
+        case client.Reopen():
             return c.Reopen(conversation=conversation, workspace=workspace, agent=agent, at=at)
         case _:
             assert_never(frame)

@@ -10,19 +10,10 @@ from dataclasses import dataclass
 from apps.conversations.commands import OpenedTurn
 from apps.turns.between.buffer import APPEND_DEADLINE_S, Held, StreamBuffer
 from apps.turns.between.switchboard import Switchboard
-from apps.wire.protocol import (
-    DELTA_INTERVAL_S,
-    WATCH_INTERVAL_S,
-    Activity,
-    Delta,
-    LiveTurn,
-    TurnEnd,
-    TurnEnded,
-    TurnStarted,
-    storable,
-    utf16_length,
-)
+from apps.wire.protocol import DELTA_INTERVAL_S, WATCH_INTERVAL_S, LiveTurn, TurnEnd
 from apps.wire.publish import Audience
+from apps.wire.server_frames import Activity, Delta, TurnEnded, TurnStarted
+from apps.wire.texts import storable, utf16_length
 
 PROMPT_FLUSHES = 3
 # With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.

@@ -14,8 +14,9 @@ from apps.inbox.presence import Presence
 from apps.inbox.reach import agent_views, reach
 from apps.stores.database import in_database
 from apps.turns.between.switchboard import Switchboard
-from apps.wire.protocol import InboxChanged, OwnerKind, PresenceChanged, Queue
+from apps.wire.protocol import OwnerKind
 from apps.wire.publish import Audience
+from apps.wire.server_frames import InboxChanged, PresenceChanged, Queue
 
 logger = logging.getLogger(__name__)
 

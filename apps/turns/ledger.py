@@ -15,6 +15,7 @@ from apps.telemetry.waterfall import bounded_paint
 from apps.turns.between.switchboard import Switchboard
 from apps.turns.models import Turn
 from apps.wire import protocol as wire
+from apps.wire import server_frames as server
 from apps.wire.publish import Audience
 
 logger = logging.getLogger(__name__)
@@ -102,9 +103,9 @@ class Ledger:
         self._switchboard.send(Audience.WATCHERS, row.conversation_id, waterfall_frame(row))
 
 
-def waterfall_frame(row: Turn) -> wire.Waterfall:
+def waterfall_frame(row: Turn) -> server.Waterfall:
     """The record as watching agents see it."""
-    return wire.Waterfall(
+    return server.Waterfall(
         conversation=row.conversation_id,
         turn=row.turn,
         stages=tuple(wire.Stage(name=name, start_ms=start, ms=ms) for name, start, ms in row.bars()),

@@ -28,7 +28,9 @@ from apps.turns.records import last_record
 from apps.turns.residents import Residents
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor
+from apps.wire import client_frames as client
 from apps.wire import protocol as wire
+from apps.wire import server_frames as server
 from apps.wire.times import milliseconds
 
 
@@ -76,7 +78,7 @@ class Office:
         resume: Resume | None = None,
         *,
         heartbeat_s: int = wire.HEARTBEAT_S,
-    ) -> wire.Welcome:
+    ) -> server.Welcome:
         """The state of a conversation for its customer. Raises `NotFound`."""
         (snapshot, page), online = await asyncio.gather(
             in_database(_customer_state, conversation, who.customer_id, resume),
@@ -87,7 +89,7 @@ class Office:
         site = self.runtime.sites.current(who.site_id)
         queued = snapshot.owner.kind is wire.OwnerKind.QUEUE and snapshot.waiting_since is not None
         position = await in_database(selectors.queue_position, snapshot) if queued else None
-        return wire.Welcome(
+        return server.Welcome(
             conversation=snapshot.id,
             customer=who.customer_id,
             name=who.name,
@@ -109,17 +111,17 @@ class Office:
         snapshot = await in_database(selectors.for_customer, conversation, customer)
         return snapshot.status is wire.Status.RESOLVED
 
-    async def customer_history(self, customer: str, asked: wire.FetchHistory) -> wire.History:
+    async def customer_history(self, customer: str, asked: client.FetchHistory) -> server.History:
         """Raises `NotFound`."""
         return await self._history(
             await in_database(selectors.for_customer, asked.conversation, customer), asked
         )
 
-    async def summaries(self, customer: str) -> wire.Conversations:
+    async def summaries(self, customer: str) -> server.Conversations:
         """The customer's conversations, newest first. One query."""
-        return wire.Conversations(items=await in_database(selectors.summaries, customer))
+        return server.Conversations(items=await in_database(selectors.summaries, customer))
 
-    async def inbox(self, agent: str, workspace: str) -> wire.Inbox:
+    async def inbox(self, agent: str, workspace: str) -> server.Inbox:
         """Everything an agent may see. Four queries, side by side; one look at Redis."""
         online = await self.runtime.presence.online(workspace)
         rows, agents = await asyncio.gather(
@@ -128,11 +130,11 @@ class Office:
         me = next(
             (view for view in agents if view.id == agent), wire.AgentView(id=agent, name="", online=False)
         )
-        return wire.Inbox(
+        return server.Inbox(
             me=me, rows=rows, agents=agents, heartbeat_s=wire.HEARTBEAT_S, now=milliseconds(datetime.now(UTC))
         )
 
-    async def watching(self, workspace: str, conversation: str) -> wire.Watching:
+    async def watching(self, workspace: str, conversation: str) -> server.Watching:
         """Raises `NotFound`. The panel holds what is known without asking the shop; see `fresh_panel`."""
         snapshot, page, last = await in_database(_agent_state, conversation, workspace)
         last = self.runtime.ledger.unstored(conversation) or last
@@ -141,7 +143,7 @@ class Office:
         panel, live = await asyncio.gather(
             self._panel(snapshot, needed=False), self.supervisor.live(snapshot)
         )
-        state = wire.Watching(row=snapshot.row, page=page, panel=panel, live=live)
+        state = server.Watching(row=snapshot.row, page=page, panel=panel, live=live)
         if trace is None:
             return state
         return msgspec.structs.replace(
@@ -154,12 +156,12 @@ class Office:
             added_ms=trace.added_ms,
         )
 
-    async def fresh_panel(self, workspace: str, conversation: str) -> wire.PanelChanged:
+    async def fresh_panel(self, workspace: str, conversation: str) -> server.PanelChanged:
         """The panel with the shop asked. Raises `NotFound`."""
         snapshot = await in_database(selectors.for_workspace, conversation, workspace)
-        return wire.PanelChanged(conversation=conversation, panel=await self._panel(snapshot, needed=True))
+        return server.PanelChanged(conversation=conversation, panel=await self._panel(snapshot, needed=True))
 
-    async def agent_history(self, workspace: str, asked: wire.FetchHistory) -> wire.History:
+    async def agent_history(self, workspace: str, asked: client.FetchHistory) -> server.History:
         """Raises `NotFound`."""
         return await self._history(
             await in_database(selectors.for_workspace, asked.conversation, workspace), asked
@@ -169,14 +171,14 @@ class Office:
         """Tells the agents of this process who is there now. Two queries; one look at Redis."""
         await self.feed.show_presence(workspace, await self.runtime.presence.online(workspace))
 
-    async def _history(self, snapshot: selectors.Snapshot, asked: wire.FetchHistory) -> wire.History:
+    async def _history(self, snapshot: selectors.Snapshot, asked: client.FetchHistory) -> server.History:
         page = None
         if asked.after is not None:
             page = await in_database(selectors.catch_up, snapshot, asked.after)
         if page is None:
             page = await in_database(selectors.newest_page, snapshot, asked.before)
         live = await self.supervisor.live(snapshot) if asked.before is None else None
-        return wire.History(page=page, after=asked.after, before=asked.before, live=live)
+        return server.History(page=page, after=asked.after, before=asked.before, live=live)
 
     def _look_after(self, snapshot: selectors.Snapshot) -> None:
         """Somebody came: do not wait for the sweep where its process may be gone."""
@@ -213,7 +215,7 @@ class Office:
 
 def _customer_state(
     conversation: str, customer: str, resume: Resume | None
-) -> tuple[selectors.Snapshot, wire.Page]:
+) -> tuple[selectors.Snapshot, server.Page]:
     snapshot = selectors.for_customer(conversation, customer)
     page = None
     if resume is not None and resume.conversation == snapshot.id and resume.epoch == snapshot.epoch:
@@ -221,7 +223,7 @@ def _customer_state(
     return snapshot, page if page is not None else selectors.newest_page(snapshot)
 
 
-def _agent_state(conversation: str, workspace: str) -> tuple[selectors.Snapshot, wire.Page, Turn | None]:
+def _agent_state(conversation: str, workspace: str) -> tuple[selectors.Snapshot, server.Page, Turn | None]:
     snapshot = selectors.for_workspace(conversation, workspace)
     return snapshot, selectors.newest_page(snapshot), last_record(conversation)
 

@@ -20,7 +20,8 @@ from apps.turns.kept.answers import TurnAnswers
 from apps.turns.records import Record, keep_record, spent
 from apps.turns.runtime import Runtime
 from apps.turns.sentences import NO_MODEL, sentence
-from apps.wire.protocol import LiveTurn, MessageState, TurnEnd, utf16_length, utf16_prefix
+from apps.wire.protocol import LiveTurn, MessageState, TurnEnd
+from apps.wire.texts import utf16_length, utf16_prefix
 
 logger = logging.getLogger(__name__)
 

@@ -1,1 +1,1 @@
-"""Wire: frames, kinds, limits, close codes, group names. protocol.py is pure."""
+"""Wire: frames, kinds, limits, close codes, group names. All of it is pure."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Protocol
 
-from apps.wire.protocol import ServerFrame, encode_json, encode_msgpack
+from apps.wire.server_frames import ServerFrame, encode_json, encode_msgpack
 
 
 class Audience(StrEnum):

@@ -24,7 +24,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction 
 
 from apps.conversations import decisions, log, selectors  # noqa: E402
 from apps.turns.between import buffer  # noqa: E402
-from apps.wire.protocol import Page  # noqa: E402
+from apps.wire.server_frames import Page  # noqa: E402
 
 
 class Way(StrEnum):

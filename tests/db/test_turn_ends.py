@@ -27,8 +27,9 @@ from apps.turns.between.switchboard import Switchboard
 from apps.turns.job import Limits, Said
 from apps.turns.office import Office
 from apps.turns.sentences import NO_MODEL
-from apps.wire.protocol import MessageState, Pong
+from apps.wire.protocol import MessageState
 from apps.wire.publish import Audience, Encoded
+from apps.wire.server_frames import Pong
 from chatsvc.owner import ProcessOwner
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream

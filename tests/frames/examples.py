@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from apps.gateway import events
 from apps.wire import protocol as p
+from apps.wire import server_frames as server
+from apps.wire.texts import utf16_length
 
 FOLDER = Path(__file__).parent
 
@@ -44,13 +46,13 @@ GONE = p.Message(
 )
 LIVE = p.LiveTurn(turn="u2", part=2, handle=7, place=9, text=EMOJI, activity="order", subject="1042")
 EVENTS = (
-    p.Event("c", 1, p.EventKind.MESSAGE, 1_750_000_000_000, message=QUESTION),
-    p.Event("c", 3, p.EventKind.MESSAGE, 1_750_000_001_000, message=ANSWER),
-    p.Event("c", 5, p.EventKind.OWNER, 1_750_000_002_000, owner=KIM),
-    p.Event("c", 6, p.EventKind.STATUS, 1_750_000_003_000, status=p.Status.RESOLVED),
+    server.Event("c", 1, p.EventKind.MESSAGE, 1_750_000_000_000, message=QUESTION),
+    server.Event("c", 3, p.EventKind.MESSAGE, 1_750_000_001_000, message=ANSWER),
+    server.Event("c", 5, p.EventKind.OWNER, 1_750_000_002_000, owner=KIM),
+    server.Event("c", 6, p.EventKind.STATUS, 1_750_000_003_000, status=p.Status.RESOLVED),
 )
-PAGE = p.Page("c", "e1", 6, EVENTS, earlier=True)
-EMPTY_PAGE = p.Page("c", "e1", 0, ())
+PAGE = server.Page("c", "e1", 6, EVENTS, earlier=True)
+EMPTY_PAGE = server.Page("c", "e1", 0, ())
 HOURS = p.Availability(False, 1_750_050_000_000, ("09:00-17:30",) * 5 + ("", ""), "Asia/Shanghai")
 SUMMARY = p.Summary("c0", p.Status.RESOLVED, "Thanks!", 1_740_000_000_000, ASSISTANT)
 ORDER = p.OrderView(
@@ -74,42 +76,44 @@ ROW = p.InboxRow(
 AGENT = p.AgentView("a1", "Kim", True, ("t1", "t2"))
 STAGES = (p.Stage("rules", 0.4, 1.25), p.Stage("model", 2.0, 310.5))
 
-EXAMPLES: tuple[p.ServerFrame, ...] = (
+EXAMPLES: tuple[server.ServerFrame, ...] = (
     *EVENTS,
-    p.Event("c", 7, p.EventKind.MESSAGE_REMOVED, 1_750_000_004_000, message=GONE),
-    p.Event("c", 8, p.EventKind.TURN_OPENED, 1_750_000_005_000, turn="u2", part=2),
-    p.Event("c", 9, p.EventKind.HIDDEN, 1_750_000_006_000),
-    p.Delta(7, 0, EMOJI),
-    p.Delta(70_000, p.utf16_length(EMOJI), "\n", "c"),
-    p.Pong(),
-    p.Pong(heartbeat_s=45),
-    p.Ack("c-1", 1, "c", 1_750_000_000_000),
-    p.Refused(p.ErrorCode.TOO_LONG, "8,000 characters at most", "c-2", "message.send"),
-    p.Refused(p.ErrorCode.SLOW_DOWN, "slow down", retry_after_s=1.5, conversation="c"),
-    p.TurnStarted("c", "u2", 2, 7, 9),
-    p.Activity(7, "order", "1042"),
-    p.Activity(7, "thinking", conversation="c"),
-    p.TurnEnded(7, p.TurnEnd.STOPPED, "c", 31),
-    p.TurnEnded(7, p.TurnEnd.SUPERSEDED),
-    p.Typing("c", p.Author.AGENT, "Kim"),
-    p.Typing("c", p.Author.CUSTOMER, on=False),
-    p.Queue("c", 3, p.Availability(True)),
-    p.Welcome("c", "k", "", False, p.Status.OPEN, ASSISTANT, EMPTY_PAGE, True, p.Availability(True), 30, 1_750_000_000),
-    p.Welcome(
+    server.Event("c", 7, p.EventKind.MESSAGE_REMOVED, 1_750_000_004_000, message=GONE),
+    server.Event("c", 8, p.EventKind.TURN_OPENED, 1_750_000_005_000, turn="u2", part=2),
+    server.Event("c", 9, p.EventKind.HIDDEN, 1_750_000_006_000),
+    server.Delta(7, 0, EMOJI),
+    server.Delta(70_000, utf16_length(EMOJI), "\n", "c"),
+    server.Pong(),
+    server.Pong(heartbeat_s=45),
+    server.Ack("c-1", 1, "c", 1_750_000_000_000),
+    server.Refused(p.ErrorCode.TOO_LONG, "8,000 characters at most", "c-2", "message.send"),
+    server.Refused(p.ErrorCode.SLOW_DOWN, "slow down", retry_after_s=1.5, conversation="c"),
+    server.TurnStarted("c", "u2", 2, 7, 9),
+    server.Activity(7, "order", "1042"),
+    server.Activity(7, "thinking", conversation="c"),
+    server.TurnEnded(7, p.TurnEnd.STOPPED, "c", 31),
+    server.TurnEnded(7, p.TurnEnd.SUPERSEDED),
+    server.Typing("c", p.Author.AGENT, "Kim"),
+    server.Typing("c", p.Author.CUSTOMER, on=False),
+    server.Queue("c", 3, p.Availability(True)),
+    server.Welcome(
+        "c", "k", "", False, p.Status.OPEN, ASSISTANT, EMPTY_PAGE, True, p.Availability(True), 30, 1_750_000_000,
+    ),
+    server.Welcome(
         "c", "k", "Mia Chen", True, p.Status.OPEN, QUEUE, PAGE, True, HOURS, 30, 1_750_000_000_000,
         LIVE, 2, True,
     ),
-    p.History(PAGE, after=3, live=LIVE),
-    p.History(EMPTY_PAGE, before=12),
-    p.Conversations((SUMMARY,)),
-    p.Inbox(AGENT, (ROW,), (AGENT, p.AgentView("a2", "Ana", False)), 30, 1_750_000_000_000),
-    p.InboxChanged(ROW),
-    p.Watching(ROW, PAGE, PANEL, LIVE, STAGES, {"profile": "warm"}, "u1", 1, 210.5, 9.25),
-    p.Watching(ROW, PAGE, PANEL),
-    p.Waterfall("c", "u2", STAGES),
-    p.Waterfall("c", "u2", STAGES, {"profile": "cold"}, 2, 210.5, 9.25),
-    p.PresenceChanged((AGENT,)),
-    p.PanelChanged("c", p.Panel("k", "Visitor 12ab", False)),
+    server.History(PAGE, after=3, live=LIVE),
+    server.History(EMPTY_PAGE, before=12),
+    server.Conversations((SUMMARY,)),
+    server.Inbox(AGENT, (ROW,), (AGENT, p.AgentView("a2", "Ana", False)), 30, 1_750_000_000_000),
+    server.InboxChanged(ROW),
+    server.Watching(ROW, PAGE, PANEL, LIVE, STAGES, {"profile": "warm"}, "u1", 1, 210.5, 9.25),
+    server.Watching(ROW, PAGE, PANEL),
+    server.Waterfall("c", "u2", STAGES),
+    server.Waterfall("c", "u2", STAGES, {"profile": "cold"}, 2, 210.5, 9.25),
+    server.PresenceChanged((AGENT,)),
+    server.PanelChanged("c", p.Panel("k", "Visitor 12ab", False)),
 )  # fmt: skip
 
 
@@ -118,7 +122,11 @@ def cases() -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for frame in EXAMPLES:
         name = str(frame.__struct_config__.tag)
-        case = {"frame": whole(frame), "json": p.encode_json(frame), "msgpack": p.encode_msgpack(frame).hex()}
+        case = {
+            "frame": whole(frame),
+            "json": server.encode_json(frame),
+            "msgpack": server.encode_msgpack(frame).hex(),
+        }
         found.setdefault(name, []).append(case)
     return found
 
@@ -136,12 +144,12 @@ def whole(value: Any) -> Any:
 
 def table() -> dict[str, list[Any]]:
     """Code → type and field names: the shape of `TABLE` in static/js/wire/frames.js."""
-    return {str(code): [name, list(fields)] for code, (name, fields) in p.fields_by_code().items()}
+    return {str(code): [name, list(fields)] for code, (name, fields) in server.fields_by_code().items()}
 
 
 def stream() -> dict[str, Any]:
     """What a line over HTTP says: each event's text, and what a reader makes of it (null: nothing)."""
-    delta = p.encode_json(p.Delta(handle=5, offset=0, text="Two\n\nparagraphs \u2028 🏮"))
+    delta = server.encode_json(server.Delta(handle=5, offset=0, text="Two\n\nparagraphs \u2028 🏮"))
     read = [
         (events.opened_event("p.secret"), "opened", '{"line": "p.secret"}'),
         (events.PADDING, "", None),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from apps.conversations import commands as c
 from apps.conversations.decisions import decide
 from apps.conversations.state import Change, State, Stored
-from apps.wire.protocol import ErrorCode, Event, EventKind, MessageState, OwnerKind, Status
+from apps.wire.protocol import ErrorCode, EventKind, MessageState, OwnerKind, Status
+from apps.wire.server_frames import Event
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""The golden frames say what `protocol.py` says; the JavaScript tests read the same files."""
+"""The golden frames say what `server_frames.py` says; the JavaScript tests read the same files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from apps.wire import protocol
+from apps.wire import server_frames as server
 from tests.frames.examples import EXAMPLES, FOLDER, texts
 
 GOLDEN = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
@@ -24,7 +24,7 @@ def cases() -> list[Any]:
 
 
 def test_every_frame_of_the_protocol_has_a_golden_example() -> None:
-    assert {type(frame) for frame in EXAMPLES} == set(protocol.CODES)
+    assert {type(frame) for frame in EXAMPLES} == set(server.CODES)
 
 
 def test_the_golden_files_are_what_the_protocol_encodes_today() -> None:
@@ -33,10 +33,10 @@ def test_the_golden_files_are_what_the_protocol_encodes_today() -> None:
 
 @pytest.mark.parametrize("case", cases())
 def test_both_codecs_carry_the_same_frame(case: dict[str, Any]) -> None:
-    [frame] = [f for f in EXAMPLES if protocol.encode_msgpack(f).hex() == case["msgpack"]]
+    [frame] = [f for f in EXAMPLES if server.encode_msgpack(f).hex() == case["msgpack"]]
     code, *values = msgspec.msgpack.decode(bytes.fromhex(case["msgpack"]))
-    kind, fields = protocol.fields_by_code()[code]
+    kind, fields = server.fields_by_code()[code]
     by_array = {"type": kind, **dict(zip(fields, values, strict=False))}
     by_object = msgspec.json.decode(case["json"])
     assert by_object == {name: by_array[name] for name in by_object}
-    assert protocol.encode_json(frame) == case["json"]
+    assert server.encode_json(frame) == case["json"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from apps.wire import client_frames as client
 from apps.wire import protocol as wire
+from apps.wire import server_frames as server
+from apps.wire.texts import storable
 
 DEEP = 100_000
 LONE = r"\ud83d"
@@ -49,24 +52,26 @@ ODD = {
 
 
 @pytest.mark.parametrize(("text", "code", "of"), ODD.values(), ids=ODD)
-@pytest.mark.parametrize("parse", [wire.parse_customer, wire.parse_agent])
+@pytest.mark.parametrize("parse", [client.parse_customer, client.parse_agent])
 def test_an_odd_frame_is_refused_in_words_that_can_be_sent(
     parse: object, text: str, code: str, of: str | None
 ) -> None:
-    known = {"turn.stop"} if parse is wire.parse_agent else set()
-    with pytest.raises(wire.FrameError) as refused:
+    known = {"turn.stop"} if parse is client.parse_agent else set()
+    with pytest.raises(client.FrameError) as refused:
         parse(text)  # type: ignore[operator]
     refusal = refused.value.as_frame()
     if of not in known:
         assert (refusal.code, refusal.of) == (code, of)
     assert len(refusal.message) <= wire.REFUSAL_LIMIT
-    assert len(wire.encode_json(refusal)) < 1_000
-    assert wire.encode_msgpack(refusal)
+    assert len(server.encode_json(refusal)) < 1_000
+    assert server.encode_msgpack(refusal)
 
 
 def test_a_pair_of_surrogates_is_a_character() -> None:
-    frame = wire.parse_customer(r'{"type":"message.send","id":"a","conversation":"c","text":"\ud83d\ude00"}')
-    assert isinstance(frame, wire.Send)
+    frame = client.parse_customer(
+        r'{"type":"message.send","id":"a","conversation":"c","text":"\ud83d\ude00"}'
+    )
+    assert isinstance(frame, client.Send)
     assert frame.text == "\U0001f600"
 
 
@@ -74,4 +79,4 @@ def test_a_pair_of_surrogates_is_a_character() -> None:
     ("said", "kept"), [("a\x00b", "ab"), ("a\ud83db", "a\ufffdb"), ("a\U0001f600", "a\U0001f600")]
 )
 def test_what_a_model_says_can_be_stored(said: str, kept: str) -> None:
-    assert wire.storable(said) == kept
+    assert storable(said) == kept

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps.gateway.outbound import AHEAD_UNITS, QUEUED_BYTES, QUEUED_FRAMES, Close, Outbound
-from apps.wire.protocol import Ack, Delta, Pong, ServerFrame, TurnEnd, TurnEnded
+from apps.wire.protocol import TurnEnd
 from apps.wire.publish import Encoded, Outgoing, Relayed
+from apps.wire.server_frames import Ack, Delta, Pong, ServerFrame, TurnEnded
 
 ENDED = TurnEnded(handle=1, end=TurnEnd.FINISHED)
 

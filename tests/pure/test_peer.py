@@ -8,8 +8,8 @@ from typing import cast
 from apps.gateway.connections import Connections
 from apps.gateway.outbound import QUEUED_FRAMES, Close
 from apps.gateway.peer import Peer
-from apps.wire.protocol import Ack, Delta, Pong
 from apps.wire.publish import Encoded, Outgoing
+from apps.wire.server_frames import Ack, Delta, Pong
 
 
 def waiting_peer() -> Peer:

@@ -1,4 +1,4 @@
-"""docs/protocol.md says what `protocol.py` says: every frame, field, word, code and limit, and examples that parse."""
+"""docs/protocol.md says what the code says: every frame, field, word, code and limit, and examples that parse."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ from apps.gateway.sleep import IDLE_S
 from apps.gateway.streams import POLL_GAP_S, POLL_WAIT_S
 from apps.inbox.presence import LEASE_S
 from apps.telemetry.waterfall import STAGES
+from apps.wire import client_frames as client
 from apps.wire import protocol
+from apps.wire import server_frames as server
 from chatsvc.environment import BASE_DIR
 from chatsvc.server import WAITING_FRAMES
 
 PAGE = (BASE_DIR / "docs" / "protocol.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^##+ (.+?)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
-CUSTOMERS, AGENTS = get_args(protocol.CustomerFrame), get_args(protocol.AgentFrame)
+CUSTOMERS, AGENTS = get_args(client.CustomerFrame), get_args(client.AgentFrame)
 CLIENT_FRAMES = tuple(dict.fromkeys((*CUSTOMERS, *AGENTS)))
-SERVER_FRAMES = tuple(protocol.CODES)
+SERVER_FRAMES = tuple(server.CODES)
+# Page lies with the server's frames, since it holds events.
 SHAPES = tuple(
     value
-    for value in vars(protocol).values()
+    for value in {**vars(protocol), **vars(server)}.values()
     if isinstance(value, type) and issubclass(value, Struct) and value.__struct_config__.tag is None
-    and value not in (Struct, protocol.ClientFrame)
+    and value is not Struct
 )  # fmt: skip
 WORDS = tuple(
     value
@@ -119,7 +122,7 @@ def test_an_example_of_the_server_is_what_it_would_send(frame: type[Struct]) -> 
     for example in examples(heading(frame)):
         read: Any = msgspec.json.decode(example, type=frame)
         # Also refuses a field that does not exist, and a default that is written out.
-        assert json.loads(protocol.encode_json(read)) == json.loads(example)
+        assert json.loads(server.encode_json(read)) == json.loads(example)
 
 
 @pytest.mark.parametrize("frame", CLIENT_FRAMES, ids=heading)
@@ -127,7 +130,7 @@ def test_an_example_of_a_client_is_taken_from_whom_the_page_says_and_refused_fro
     frame: type[Struct],
 ) -> None:
     section = SECTIONS[heading(frame)]
-    senders = (("customers", protocol.parse_customer), ("agents", protocol.parse_agent))
+    senders = (("customers", client.parse_customer), ("agents", client.parse_agent))
     said = re.search(r"^From (customers|agents|customers and agents)\.", section, re.MULTILINE)
     assert said
     assert examples(heading(frame))
@@ -137,7 +140,7 @@ def test_an_example_of_a_client_is_taken_from_whom_the_page_says_and_refused_fro
             if sender in said[1]:
                 assert type(parse(example)) is frame
             else:
-                with pytest.raises(protocol.FrameError) as refused:
+                with pytest.raises(client.FrameError) as refused:
                     parse(example)
                 assert refused.value.code is protocol.ErrorCode.UNKNOWN_TYPE
 
@@ -194,11 +197,11 @@ def test_the_limits_of_lines_over_http_are_told() -> None:
 def test_the_codes_and_the_bytes_of_messagepack_are_told() -> None:
     cells = [cell for row in rows("Forms") for cell in row if cell]
     told = dict(zip(cells[::2], cells[1::2], strict=True))
-    assert told == {str(code): heading(frame) for frame, code in protocol.CODES.items()}
+    assert told == {str(code): heading(frame) for frame, code in server.CODES.items()}
     found = re.search(r"The delta `(.+?)` as MessagePack.*?```text\n(.+?)\n```", SECTIONS["Forms"], re.DOTALL)
     assert found
-    delta = msgspec.json.decode(found[1], type=protocol.Delta)
-    assert protocol.encode_msgpack(delta).hex(" ") == found[2]
+    delta = msgspec.json.decode(found[1], type=server.Delta)
+    assert server.encode_msgpack(delta).hex(" ") == found[2]
 
 
 def test_both_subprotocols_are_named() -> None:

@@ -8,7 +8,7 @@ from operator import itemgetter
 import pytest
 
 from apps.conversations.models import Conversation
-from apps.wire.protocol import utf16_length
+from apps.wire.texts import utf16_length
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text

@@ -13,7 +13,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from apps.wire.protocol import JSON_SUBPROTOCOL, fields_by_code
+from apps.wire.protocol import JSON_SUBPROTOCOL
+from apps.wire.server_frames import fields_by_code
 
 DEADLINE_S = 10.0
 

@@ -17,8 +17,8 @@ from apps.conversations import selectors
 from apps.stores.database import in_database
 from apps.turns.between.switchboard import Switchboard
 from apps.turns.supervisor import Supervisor
-from apps.wire.protocol import History, InboxChanged
 from apps.wire.publish import CONVERSATION, Audience
+from apps.wire.server_frames import History, InboxChanged
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from apps.stores.redis import Unreachable, layer_connections
 from apps.telemetry import instruments
 from apps.turns.between.announcements import PROCESSES, Announcement, NewsLost, Told, from_message, to_message
 from apps.turns.between.publisher import PUBLISH_DEADLINE_S, Publisher
-from apps.wire.protocol import InboxChanged, ServerFrame
 from apps.wire.publish import CONVERSATION, Audience, Encoded, Outgoing, Relayed, Sink, group_name
+from apps.wire.server_frames import InboxChanged, ServerFrame
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,8 @@ from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.turns.kept.context_copies import ContextCopies, written
 from apps.turns.spawn import Spawn
-from apps.wire.protocol import Event, MessageState
+from apps.wire.protocol import MessageState
+from apps.wire.server_frames import Event
 
 LIFETIME_S = 600.0
 # A conversation of 200 turns takes about 150 KB here.

@@ -1,5 +1,5 @@
 // @ts-check
-// The mirror of apps/wire/protocol.py: what every server frame holds. No DOM, no network.
+// The mirror of server_frames.py and protocol.py in apps/wire: what every server frame holds. No DOM, no network.
 // tests/frames/*.json are read by both sides, so the two cannot drift apart. Shapes only agents get: dashboard/frames.js.
 
 import { decode as decodeMsgpack } from "./msgpack.js";
