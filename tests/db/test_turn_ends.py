@@ -33,7 +33,7 @@ from apps.wire.server_frames import Pong
 from chatsvc.owner import ProcessOwner
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Text, words
 from tests.support.breaking import locked_database
 from tests.support.client import Frame, decode
 from tests.support.world import World, make_world
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 DEADLINE_S = 10.0
 STALLED = Plan(faults=(Fault(action=Action.STALL, place=Place.DATA, keepalive_s=0.05),))
-LONG = " ".join(f"word{n}" for n in range(200))
+LONG = words(200)
 
 Owned = Callable[..., Any]
 

@@ -13,15 +13,15 @@ from apps.conversations.models import Conversation
 from apps.telemetry.waterfall import STAGES
 from tests.fakes.upstream.faults import FAILING, Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text, ToolCall
-from tests.socket.test_turns import stored
+from tests.fakes.upstream.script import Text, ToolCall, words
 from tests.support.client import Client, connected
 from tests.support.processes import Web
+from tests.support.stored import stored
 from tests.support.world import act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(300))
+LONG = words(300)
 
 
 async def test_an_agent_sees_a_conversation_live_tokens_too(web: Web, plain_upstream: Upstream) -> None:

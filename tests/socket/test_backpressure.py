@@ -16,14 +16,14 @@ from websockets.typing import Subprotocol
 from apps.wire.protocol import JSON_SUBPROTOCOL
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Text, words
 from tests.support.client import DEADLINE_S, Client
 from tests.support.processes import Web
 from tests.support.world import made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(200))
+LONG = words(200)
 BULKY = "灯" * 8_000  # 24 kB
 BULK_MESSAGES = 40
 

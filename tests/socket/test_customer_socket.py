@@ -15,7 +15,7 @@ from apps.gateway.pace import BURST_FRAMES
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Text, words
 from tests.support.client import connected
 from tests.support.model_line import answers, body_of
 from tests.support.processes import Web
@@ -23,7 +23,7 @@ from tests.support.world import made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(200))
+LONG = words(200)
 
 
 async def test_a_question_is_acknowledged_streamed_and_kept(web: Web, plain_upstream: Upstream) -> None:

@@ -16,7 +16,7 @@ from apps.gateway.streams import WAITING_FRAMES
 from apps.wire.protocol import TEXT_LIMIT_CHARACTERS
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Text, words
 from tests.support.client import DEADLINE_S
 from tests.support.http_line import JSON, HttpClient, HttpSocket, Transport, http_line, said
 from tests.support.processes import Web
@@ -24,7 +24,7 @@ from tests.support.world import Open, World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(200))
+LONG = words(200)
 both_transports = pytest.mark.parametrize("transport", ["stream", "poll"])
 
 

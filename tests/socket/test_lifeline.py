@@ -14,10 +14,12 @@ from apps.turns.between.lifeline import Lifeline
 from apps.turns.models import ProcessLease
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
-from tests.socket.test_turns import LONG, assert_whole, stored
+from tests.fakes.upstream.script import Text, words
 from tests.support.processes import Deployment, Web, wait_for
+from tests.support.stored import assert_whole, stored
 from tests.support.world import made
+
+LONG = words(250)
 
 # Of the deployment's own database: others run beside it on the same server.
 _OURS = """

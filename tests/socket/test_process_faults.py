@@ -10,15 +10,15 @@ import pytest
 from apps.conversations.models import Conversation, Message
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
-from tests.socket.test_turns import assert_whole, stored
+from tests.fakes.upstream.script import Text, words
 from tests.support.breaking import locked_database
 from tests.support.processes import Deployment, Web
+from tests.support.stored import assert_whole, stored
 from tests.support.world import Open, act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(250))
+LONG = words(250)
 
 
 async def test_a_process_killed_before_the_first_word_is_answered_for_by_another(

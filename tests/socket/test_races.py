@@ -11,14 +11,14 @@ from apps.conversations.models import Conversation
 from apps.wire.texts import utf16_length
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
-from tests.socket.test_turns import assert_whole, stored
+from tests.fakes.upstream.script import Text, words
 from tests.support.processes import Web
+from tests.support.stored import assert_whole, stored
 from tests.support.world import Open, act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-WORDS = " ".join(f"word{n}" for n in range(12))
+WORDS = words(12)
 ROUNDS = 12
 
 

@@ -12,7 +12,7 @@ from redis import Redis as RedisClient
 from tests.chaos.links import Link
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Text, words
 from tests.support.breaking import Redis
 from tests.support.client import DEADLINE_S
 from tests.support.processes import Deployment, Web, ended_after, own_port
@@ -20,7 +20,7 @@ from tests.support.world import act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(250))
+LONG = words(250)
 # No worker runs here, which makes nothing red.
 WELL = {"database": "ok", "redis": "ok", "live": "ok", "worker": "late"}
 

@@ -9,16 +9,16 @@ from redis import Redis as RedisClient
 
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
-from tests.socket.test_turns import assert_whole, stored
+from tests.fakes.upstream.script import Text, words
 from tests.support.breaking import Redis
 from tests.support.client import DEADLINE_S
 from tests.support.processes import Web
+from tests.support.stored import assert_whole, stored
 from tests.support.world import act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(250))
+LONG = words(250)
 
 
 async def healed(*webs: Web) -> None:

@@ -14,8 +14,8 @@ from tests.chaos.people import Asker
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Filler
-from tests.socket.test_turns import assert_whole, stored
 from tests.support.processes import Web
+from tests.support.stored import assert_whole, stored
 from tests.support.world import World, made
 
 pytestmark = pytest.mark.usefixtures("orm")

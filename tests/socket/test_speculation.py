@@ -14,7 +14,7 @@ from apps.conversations.models import Event, Message
 from apps.rulebook.models import Rule
 from tests.fakes.upstream.faults import Plan, refusal
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text, ToolCall
+from tests.fakes.upstream.script import Text, ToolCall, words
 from tests.support.breaking import locked_database
 from tests.support.client import Frame
 from tests.support.http_line import http_line
@@ -97,7 +97,7 @@ async def test_what_was_said_so_far_is_shown_at_once_and_the_rest_as_it_comes(
     web: Web, plain_upstream: Upstream
 ) -> None:
     world = await shop_with(plain_upstream)
-    plain_upstream.next(Plan(script=Text(" ".join(f"word{n}" for n in range(400))), tokens_per_s=40))
+    plain_upstream.next(Plan(script=Text(words(400)), tokens_per_s=40))
     async with world.customer(web) as line:
         await write(line, QUESTION)
         await plain_upstream.until("tokens_sent", 8)

@@ -9,14 +9,14 @@ import pytest
 from apps.conversations.models import Event
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Text, words
 from tests.support.client import Client, Frame
 from tests.support.processes import Web
 from tests.support.world import Open, World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-SLOW = Plan(script=Text(" ".join(f"word{n}" for n in range(60))), tokens_per_s=60)
+SLOW = Plan(script=Text(words(60)), tokens_per_s=60)
 
 
 async def watching(desk: Client, conversation: str) -> None:

@@ -7,43 +7,22 @@ import asyncio
 import pytest
 
 from apps.accounts.models import Site
-from apps.conversations.models import Conversation, Event, Message
 from apps.engine.languages import Language
 from apps.rulebook.models import Rule
 from apps.turns.sentences import NO_MODEL
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan, refusal
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Text, words
 from tests.support.client import DEADLINE_S, Frame
 from tests.support.model_line import answers
-from tests.support.processes import Deployment, Web, Worker, wait_for
+from tests.support.processes import Deployment, Web, Worker
+from tests.support.stored import assert_whole, stored
 from tests.support.world import Open, World, act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
-LONG = " ".join(f"word{n}" for n in range(250))
-
-
-async def stored(conversation: str) -> list[tuple[int, str, str, str]]:
-    """(place, author, state, text) of every message."""
-
-    def read() -> list[tuple[int, str, str, str]]:
-        rows = Message.objects.filter(conversation_id=conversation).order_by("place")
-        return list(rows.values_list("place", "author", "state", "text"))
-
-    return await asyncio.to_thread(read)
-
-
-async def assert_whole(conversation: str) -> None:
-    """No hole, no double, and soon nothing live: the end of a turn is told before it is stored."""
-    live = Conversation.objects.filter(pk=conversation).exclude(turn="")
-    await asyncio.to_thread(wait_for, lambda: not live.exists())
-    row = await asyncio.to_thread(Conversation.objects.get, pk=conversation)
-    events = await asyncio.to_thread(
-        lambda: list(Event.objects.filter(conversation=row).order_by("seq").values_list("seq", flat=True))
-    )
-    assert events == list(range(1, row.last_seq + 1))
+LONG = words(250)
 
 
 async def test_a_killed_process_loses_nothing_and_glues_nothing(web: Web, plain_upstream: Upstream) -> None:
@@ -74,7 +53,7 @@ async def test_a_killed_process_loses_nothing_and_glues_nothing(web: Web, plain_
 
 async def test_a_restart_lets_a_short_answer_finish(web: Web, plain_upstream: Upstream) -> None:
     world = await made(model=plain_upstream)
-    text = " ".join(f"word{n}" for n in range(60))
+    text = words(60)
     plain_upstream.always(Plan(script=Text(text), tokens_per_s=100))
     async with world.customer(web) as line:
         await line.say("Hello?")

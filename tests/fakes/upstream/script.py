@@ -43,6 +43,11 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool", forbid_unknown_fields=Tr
 Script: TypeAlias = Echo | Text | Filler | ToolCall
 
 
+def words(count: int) -> str:
+    """So many words for a `Text`, no two alike: as long as a test needs an answer to be."""
+    return " ".join(f"word{n}" for n in range(count))
+
+
 @dataclass(frozen=True, slots=True)
 class Thought:
     """One token of reasoning."""
