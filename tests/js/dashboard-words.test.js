@@ -33,7 +33,7 @@ test("both languages say the same things with the same values", () => {
 test("every text that the code names exists", () => {
   const words = new Words("en", catalogs.en);
   const sections = Object.keys(catalogs.en).join("|");
-  const literal = new RegExp(`(?<!type: |!== )"((?:${sections})\\.[a-z_]+)"`, "g");
+  const literal = new RegExp(`(?<!type: |[!=]== )"((?:${sections})\\.[a-z_]+)"`, "g");
   for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".js"))) {
     for (const [, key] of readFileSync(new URL(file, FOLDER), "utf8").matchAll(literal))
       assert.ok(words.has(key), `${file} names ${key}`);
