@@ -1,4 +1,4 @@
-"""The one form of an error in REST: `{"code": …, "message": …, "fields"?: {name: [message]}}`."""
+"""The one form of an error in REST: `{"code": …, "message": …, "fields"?: {name: [message]}, "retry_after_s"?: …}`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def error_response(error: Exception, context: dict[str, Any]) -> Response | None
     detail = response.data.get("detail", "")
     code = detail.code if isinstance(detail, ErrorDetail) else "error"
     response.data = {"code": code, "message": str(detail)}
+    if "Retry-After" in response:
+        response.data["retry_after_s"] = int(response["Retry-After"])
     return response
 
 

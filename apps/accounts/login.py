@@ -6,23 +6,18 @@ Without Redis log-ins go on unlimited: whoever must repair the service has to ge
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.utils.translation import ngettext
-from redis import Redis
 from unfold.forms import AuthenticationForm as UnfoldAuthenticationForm
 
 from apps.stores.addresses import neighbourhood
 from apps.stores.buckets import Bucket, give_back, take
-from apps.stores.redis import Unreachable, connect_blocking
-from apps.telemetry import instruments
+from apps.stores.redis import ask_blocking
 
 SLOW_DOWN = "slow_down"
-
-T = TypeVar("T")
 
 
 class PacedLogin(AuthenticationForm):
@@ -35,7 +30,7 @@ class PacedLogin(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         buckets = _buckets(self.cleaned_data.get("username", ""), self._address())
-        self.wait_s = _asked(lambda redis: take(redis, buckets), otherwise=0)
+        self.wait_s = ask_blocking(lambda redis: take(redis, buckets), operation="login", otherwise=0)
         if self.wait_s:
             minutes = -(-self.wait_s // 60)
             raise ValidationError(
@@ -48,7 +43,7 @@ class PacedLogin(AuthenticationForm):
                 params={"minutes": minutes},
             )
         cleaned: dict[str, Any] = super().clean()
-        _asked(lambda redis: give_back(redis, buckets), otherwise=None)
+        ask_blocking(lambda redis: give_back(redis, buckets), operation="login", otherwise=None)
         return cleaned
 
     def _address(self) -> str:
@@ -72,13 +67,3 @@ def _buckets(username: str, address: str) -> tuple[Bucket, ...]:
 def _digest(name: str) -> str:
     """Of any length and any characters, a lone surrogate too."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _asked(call: Callable[[Redis], T], *, otherwise: T) -> T:
-    """What Redis answers within its time-outs, else `otherwise`."""
-    try:
-        with connect_blocking() as redis:
-            return call(redis)
-    except Unreachable:
-        instruments.redis_failures.labels("login").inc()
-        return otherwise

@@ -6,7 +6,7 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, Throttled
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from apps.accounts.models import Site
 from apps.accounts.sites import find_site
 from apps.customers.identity import TOKEN_LIMIT, issue_visitor_token, visitor_token_expiry
+from apps.customers.visits import seconds_to_wait
 from apps.wire.times import milliseconds
 
 
@@ -50,10 +51,16 @@ class OpenView(APIView):
 class WidgetSession(OpenView):
     @extend_schema(request=SessionRequest, responses=SessionReply)
     def post(self, request: Request) -> Response:
-        """A visitor token of a site: the same visitor while the token given is still good. One query."""
+        """A visitor token of a site: the same visitor while the token given is still good. One query.
+
+        429 where too many were given to this address or for this site.
+        """
         asked = SessionRequest(data=request.data)
         asked.is_valid(raise_exception=True)
         site = _site(asked.validated_data["site"])
+        wait_s = seconds_to_wait(site.pk, request.META.get("REMOTE_ADDR", ""))
+        if wait_s:
+            raise Throttled(wait_s, "Too many visitors at once.", "slow_down")
         token, customer = issue_visitor_token(site.pk, asked.validated_data.get("token"))
         expires_at = milliseconds(visitor_token_expiry(token))
         reply = SessionReply({"token": token, "customer": customer, "expires_at": expires_at})

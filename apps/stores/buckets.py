@@ -65,7 +65,7 @@ class Bucket:
 
     key: str
     burst: int
-    every_s: int
+    every_s: float
 
 
 def take(redis: Redis, buckets: Sequence[Bucket]) -> int:

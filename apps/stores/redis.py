@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from django.conf import settings
@@ -14,9 +15,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from apps.telemetry import instruments
+
 OPERATION_TIMEOUT_S = 1.0
 FAILURES_BEFORE_REST = 3
 REST_S = 1.0
+
+T = TypeVar("T")
 
 # What a caller may catch: the server is down, slow, full or restarting.
 Unreachable = (RedisError, OSError, TimeoutError)
@@ -45,6 +50,16 @@ def connect_blocking() -> BlockingRedis:
     return BlockingRedis.from_url(
         settings.REDIS_URL, socket_timeout=OPERATION_TIMEOUT_S, socket_connect_timeout=OPERATION_TIMEOUT_S
     )
+
+
+def ask_blocking(call: Callable[[BlockingRedis], T], *, operation: str, otherwise: T) -> T:
+    """What Redis answers within its time-outs; else `otherwise`, counted as a failure of the operation."""
+    try:
+        with connect_blocking() as redis:
+            return call(redis)
+    except Unreachable:
+        instruments.redis_failures.labels(operation).inc()
+        return otherwise
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ heartbeat_seconds = Histogram(
 hang_ups = Counter("chatsvc_hang_ups_total", "Connections that were told to go, by close code", ["code"])
 over_rate = Counter(
     "chatsvc_over_rate_total",
-    "Actions refused because of what all processes allow: person, address, workspace",
+    "Actions refused because of what all processes allow: person, address, workspace, visits",
     ["of"],
 )
 relayed_errands = Counter(

@@ -65,6 +65,26 @@ test("a service that gives no session is a failed attempt, and it goes on", asyn
   assert.equal(net.sockets.length, 1);
 });
 
+test("a service that has given too many sessions is asked again when it said", async (t) => {
+  const { tab, tick } = browser(t);
+  const { chat, net } = tab();
+  const { fetch } = globalThis;
+  let refused = 0;
+  Object.assign(globalThis, {
+    fetch: async () => {
+      refused += 1;
+      return new Response('{"code": "slow_down", "message": "", "retry_after_s": 9}', { status: 429, headers: { "Retry-After": "9" } });
+    },
+  });
+  chat.open();
+  await turns();
+  Object.assign(globalThis, { fetch });
+  await tick(8_999);
+  assert.deepEqual([chat.connection, net.sockets.length, refused], ["reconnecting", 0, 1]);
+  await tick(1_000);
+  assert.equal(net.sockets.length, 1);
+});
+
 test("a refused identity is asked for again from the page; without one the customer is a visitor", async (t) => {
   const { kept } = browser(t);
   const keep = new Keep("site:", () => kept);

@@ -38,7 +38,7 @@ export class Session {
   }
 
   /**
-   * The credentials of a hello. Rejects where the server cannot be asked.
+   * The credentials of a hello. Rejects where the server cannot be asked, with a `wait_ms` where it says when it can.
    * @param {boolean} fresh  the last ones were refused
    */
   async credentials(fresh) {
@@ -76,7 +76,10 @@ export class Session {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ site: this.#site, token: kept?.token ?? null }),
     });
-    if (!response.ok) throw new Error(`the session was refused with ${response.status}`);
+    if (!response.ok) {
+      const wait_ms = 1000 * Number(response.headers.get("Retry-After")) || 0;
+      throw Object.assign(new Error(`the session was refused with ${response.status}`), { wait_ms });
+    }
     const { token, expires_at } = await response.json();
     // Another tab may have asked at the same time: its visitor, kept first, is everybody's.
     const other = this.#kept();

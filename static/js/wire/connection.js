@@ -94,7 +94,8 @@ export class Connection extends EventTarget {
    * @param {object} options
    * @param {string} options.url
    * @param {(fresh: boolean) => ClientFrame | Promise<ClientFrame>} options.hello  the first frame of each
-   *   connection, with the fields to resume from; `fresh` asks for a new token. A rejection counts as a failed attempt.
+   *   connection, with the fields to resume from; `fresh` asks for a new token. A rejection counts as a failed attempt,
+   *   after which its `wait_ms` pass besides.
    * @param {import("./frames.js").Decode} [options.decode]
    * @param {typeof WebSocket} [options.socketClass]
    * @param {() => number} [options.random]
@@ -165,9 +166,9 @@ export class Connection extends EventTarget {
       if (line !== this.#line) return;
       this.#fresh = false;
       line.socket = this.#dial(line, hello);
-    } catch {
+    } catch (error) {
       // The caller could not make a hello (its own request failed): the same as a lost connection.
-      this.#lost(line, 1006);
+      this.#lost(line, 1006, /** @type {{wait_ms?: number}} */ (error).wait_ms);
     }
   }
 
@@ -238,8 +239,8 @@ export class Connection extends EventTarget {
     this.#timer = undefined;
   }
 
-  /** @param {{socket: WebSocket | null}} line @param {number} code */
-  #lost(line, code) {
+  /** @param {{socket: WebSocket | null}} line @param {number} code @param {number} [wait_ms]  before the back-off */
+  #lost(line, code, wait_ms = 0) {
     if (line !== this.#line) return;
     const next = afterClose(code, this.#attempt, this.#random(), this.#refreshed);
     this.#attempt += 1;
@@ -250,8 +251,9 @@ export class Connection extends EventTarget {
       return this.#tell("closed", code, null);
     }
     if (next.fresh) this.#fresh = this.#refreshed = true;
-    this.#tell("reconnecting", code, next.retry_ms);
-    this.#timer = setTimeout(() => void this.#connect("reconnecting"), next.retry_ms);
+    const retry_ms = next.retry_ms + Math.min(wait_ms, LONGEST_DELAY_MS);
+    this.#tell("reconnecting", code, retry_ms);
+    this.#timer = setTimeout(() => void this.#connect("reconnecting"), retry_ms);
   }
 
   /** Somebody looks at the page again, or it has a network again: nothing waits for its time. */
