@@ -28,6 +28,7 @@ class SiteSettings:
     timezone: str
     teams: tuple[tuple[str, int], ...]  # (name, id)
     secret_print: str  # of the secret that signs known customers
+    allowed_origins: tuple[str, ...]  # of pages that may speak the protocol themselves
 
     def team_id(self, name: str) -> int | None:
         """The team of that name, whatever its case; None where there is none."""
@@ -57,6 +58,7 @@ class SiteResident(Resident[SiteSettings]):
             timezone=site.workspace.timezone,
             teams=tuple(teams),
             secret_print=secret_print(site.identity_secret),
+            allowed_origins=tuple(site.allowed_origins),
         )
 
     def current(self, site_id: str) -> SiteSettings | None:

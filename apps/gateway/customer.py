@@ -13,7 +13,7 @@ from apps.conversations import commands as c
 from apps.conversations.selectors import NotFound
 from apps.customers.identity import BadToken, Identified, TokenFault, identify
 from apps.gateway.beats import Beats
-from apps.gateway.origins import own_origin, site_allows
+from apps.gateway.origins import foreign_origin, site_allows
 from apps.gateway.peer import Peer
 from apps.gateway.rates import of_address
 from apps.stores.database import in_database
@@ -43,6 +43,7 @@ class CustomerPeer(Peer):
 
     kind = "customer"
     who: Identified
+    origin: str
     conversation = ""
     _shown: set[str]  # what the socket listens to: its conversation, and another while that is changing
     locale = "en"
@@ -75,11 +76,12 @@ class CustomerPeer(Peer):
             self.refuse(wire.ErrorCode.BAD_TOKEN, error.fault.value, hello)
             self.hang_up(wire.CloseCode.LOGIN_AGAIN, f"token {error.fault.value}")
             return
-        if not own_origin(self.scope) and not await in_database(site_allows, who.site_id, self.scope):
+        origin = foreign_origin(self.scope)
+        if origin and not await in_database(site_allows, who.site_id, origin):
             self.refuse(wire.ErrorCode.NOT_ALLOWED, "this origin is not allowed for the site", hello)
             self.hang_up(wire.CloseCode.NEVER_RETRY, "origin not allowed")
             return
-        self.who, self.locale = who, hello.locale[:16]
+        self.who, self.origin, self.locale = who, origin, hello.locale[:16]
         self._drafting = Drafting(self.office.drafts)
         self._beats = Beats(self.heartbeat, self.connections.rhythms, who.site_id)
         self._shown = set()

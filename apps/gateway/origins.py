@@ -17,12 +17,17 @@ def header(scope: dict[str, Any], name: bytes) -> str:
 
 def own_origin(scope: dict[str, Any]) -> bool:
     """The page is ours (the widget's frame, the dashboard), or no browser sent it at all."""
+    return not foreign_origin(scope)
+
+
+def foreign_origin(scope: dict[str, Any]) -> str:
+    """The origin of another's page; "" where it is ours."""
     origin = header(scope, b"origin")
-    if not origin or origin in settings.CSRF_TRUSTED_ORIGINS:
-        return True
-    return urlsplit(origin).netloc == header(scope, b"host")
+    if origin in settings.CSRF_TRUSTED_ORIGINS or urlsplit(origin).netloc == header(scope, b"host"):
+        return ""
+    return origin
 
 
-def site_allows(site: str, scope: dict[str, Any]) -> bool:
-    """The page is on the site's allow-list, for direct use of the protocol. One query."""
-    return header(scope, b"origin") in site_origins(site)
+def site_allows(site: str, origin: str) -> bool:
+    """Whether a page of it may use the protocol directly. One query."""
+    return origin in site_origins(site)

@@ -9,12 +9,11 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from django.db import DatabaseError
 
 from apps.accounts.agents import AgentIdentity
-from apps.accounts.resident import SiteSettings
 from apps.accounts.sessions import Standings, standings
 from apps.customers.identity import Identified, Vouched
 from apps.stores.database import in_database
@@ -23,6 +22,9 @@ from apps.turns.office import Office
 logger = logging.getLogger(__name__)
 
 LOOK_INTERVAL_S = 0.5
+
+# What let a customer in: a word for who it is, and the page's origin.
+_Ground: TypeAlias = tuple[Vouched, str]
 
 
 class AgentHolder(Protocol):
@@ -39,6 +41,7 @@ class CustomerHolder(Protocol):
     """A customer's connection."""
 
     who: Identified
+    origin: str  # of the page, where the site's list let it in; "" where it is our own
 
     def revoked(self) -> None:
         """Hangs up: what let the customer in does so no longer."""
@@ -50,7 +53,7 @@ class Passes:
     def __init__(self, office: Office) -> None:
         self._office = office
         self._agents: dict[AgentHolder, Hashable] = {}  # how each stood when it was last looked at
-        self._customers: dict[Vouched, set[CustomerHolder]] = defaultdict(set)
+        self._customers: dict[_Ground, set[CustomerHolder]] = defaultdict(set)
         self._rosters: dict[str, Hashable] = {}
         self._hurry = asyncio.Event()
         self._blind = False  # whether the last look failed
@@ -62,7 +65,7 @@ class Passes:
 
     def hold_customer(self, holder: CustomerHolder) -> None:
         """The same for a customer's."""
-        self._customers[holder.who.vouched].add(holder)
+        self._customers[_ground(holder)].add(holder)
 
     def drop_agent(self, holder: AgentHolder) -> None:
         """The connection is gone."""
@@ -70,10 +73,11 @@ class Passes:
 
     def drop_customer(self, holder: CustomerHolder) -> None:
         """The same for a customer's."""
-        holders = self._customers[holder.who.vouched]
+        ground = _ground(holder)
+        holders = self._customers[ground]
         holders.discard(holder)
         if not holders:
-            del self._customers[holder.who.vouched]
+            del self._customers[ground]
 
     async def watch(self) -> None:
         """Looks for ever. A database that does not answer leaves everybody connected until it does."""
@@ -95,20 +99,20 @@ class Passes:
                 self._blind = False
 
     def _look_at_customers(self) -> None:
-        for vouched in [vouched for vouched in self._customers if self._is_void(vouched)]:
-            for holder in tuple(self._customers[vouched]):
+        for ground in [ground for ground in self._customers if self._is_void(*ground)]:
+            for holder in tuple(self._customers[ground]):
                 holder.revoked()
 
-    def _is_void(self, vouched: Vouched) -> bool:
-        site = self._office.runtime.sites.current(vouched.site_id)
+    def _is_void(self, vouched: Vouched, origin: str) -> bool:
+        sites = self._office.runtime.sites
+        site = sites.current(vouched.site_id)
         if site is None:
             return not self._office.residents.knows(vouched.site_id)
-        return bool(vouched.secret_print) and self._is_rotated(vouched, site)
-
-    def _is_rotated(self, vouched: Vouched, site: SiteSettings) -> bool:
-        # Whoever came just after a rotation knows the newer secret, and this process not yet.
-        loaded = self._office.runtime.sites.loaded_version(vouched.site_id)
-        return loaded >= vouched.settings_version and site.secret_print != vouched.secret_print
+        # Whoever came just after a change was judged by what this process has not heard of yet.
+        if sites.loaded_version(vouched.site_id) < vouched.settings_version:
+            return False
+        rotated = bool(vouched.secret_print) and vouched.secret_print != site.secret_print
+        return rotated or (bool(origin) and origin not in site.allowed_origins)
 
     async def _look_at_agents(self) -> None:
         """Two queries; two or three more for each agent of whom something changed."""
@@ -143,6 +147,10 @@ class Passes:
         if known not in (None, roster):
             await self._office.show_presence(workspace)
         self._rosters[workspace] = roster
+
+
+def _ground(holder: CustomerHolder) -> _Ground:
+    return holder.who.vouched, holder.origin
 
 
 def _standing(holder: AgentHolder, stand: Standings) -> Hashable:

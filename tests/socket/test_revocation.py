@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
 import httpx
@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from apps.accounts.models import Agent, Site, Workspace
+from apps.accounts.models import Agent, Site, Workspace, bump
 from apps.accounts.sites import rotate_identity_secret
 from tests.support.client import Client, Frame, connected
 from tests.support.http_line import http_line
@@ -31,11 +31,16 @@ CARRIERS: tuple[Carrier, ...] = ("socket", "stream", "poll")
 
 
 @asynccontextmanager
-async def customer(web: Web, carrier: Carrier, **credentials: str) -> AsyncIterator[Client]:
-    hello: Frame = {"type": "hello", "locale": "en"} | credentials
-    async with _opened(web, "customer", carrier, hello) as client:
+async def customer(
+    web: Web, carrier: Carrier, *, origin: str = "", **credentials: str
+) -> AsyncIterator[Client]:
+    async with _opened(web, "customer", carrier, _hello(**credentials), origin=origin) as client:
         await client.expect("welcome")
         yield client
+
+
+def _hello(**credentials: str) -> Frame:
+    return {"type": "hello", "locale": "en"} | credentials
 
 
 @asynccontextmanager
@@ -47,14 +52,15 @@ async def desk(web: Web, carrier: Carrier, cookie: str) -> AsyncIterator[Client]
 
 @asynccontextmanager
 async def _opened(
-    web: Web, kind: str, carrier: Carrier, hello: Frame, cookie: str = ""
+    web: Web, kind: str, carrier: Carrier, hello: Frame, cookie: str = "", origin: str = ""
 ) -> AsyncIterator[Client]:
+    origin = origin or web.origin
     if carrier == "socket":
-        async with connected(f"{web.ws}/ws/{kind}", origin=web.origin, cookie=cookie or None) as client:
+        async with connected(f"{web.ws}/ws/{kind}", origin=origin, cookie=cookie or None) as client:
             await client.send(hello)
             yield client
         return
-    headers = {"Origin": web.origin, **({"Cookie": cookie} if cookie else {})}
+    headers = {"Origin": origin, **({"Cookie": cookie} if cookie else {})}
     async with http_line(web.url, kind, carrier, headers=headers, hello=hello) as line:
         yield line
 
@@ -179,6 +185,34 @@ async def test_a_rotated_secret_ends_the_lines_of_those_it_vouched_for(
         async with customer(web_pair[1], carrier, identity=world.identity("mia")) as again:
             await _outlive_a_look(web_pair[1], again)
         await _outlive_a_look(web_pair[0], visitor)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+async def test_an_origin_off_the_list_ends_the_lines_of_its_pages(
+    web_pair: tuple[Web, Web], carrier: Carrier
+) -> None:
+    world = await made()
+    shop, blog = "https://shop.example", "https://blog.example"
+
+    def allow(*origins: str) -> None:
+        Site.objects.filter(pk=world.site.pk).update(allowed_origins=list(origins))
+        bump(world.site, "settings_version")
+
+    def of(web: Web, origin: str = "") -> AbstractAsyncContextManager[Client]:
+        return customer(web, carrier, origin=origin, token=world.visitor())
+
+    await asyncio.to_thread(allow, shop, blog)
+    async with (
+        of(web_pair[0], shop) as here,
+        of(web_pair[1], shop) as elsewhere,
+        of(web_pair[1], blog) as another,
+        of(web_pair[1]) as our_own,
+    ):
+        await asyncio.to_thread(allow, blog)
+        assert await ended(here, elsewhere) == [(4401, "bad_token")] * 2
+        await _outlive_a_look(web_pair[1], another, our_own)
+    async with _opened(web_pair[0], "customer", carrier, _hello(token=world.visitor()), origin=shop) as again:
+        assert await ended(again) == [(4403, "not_allowed")]
 
 
 async def test_any_other_change_of_the_site_ends_nobodys_line(web: Web) -> None:
