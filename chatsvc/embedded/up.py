@@ -23,10 +23,12 @@ from chatsvc.embedded.processes import Program, Supervisor, tied_to
 from chatsvc.embedded.redis_server import answers, find_redis, redis_command
 from chatsvc.environment import BASE_DIR, Environment, SettingError, read_environment
 
-# Stages end from the highest: what takes work drains first, then what it asks, Redis last. Together below 5 s.
+# Stages end from the highest: what takes work drains first, then what it asks, Redis last.
 WORKING, ASKED, STORES = 2, 1, 0
 DRAIN_S = 2.5
-WORKING_STOP_S, ASKED_STOP_S, STORES_STOP_S = 3.2, 0.8, 0.6
+# After the answers the web process has to store, close and say goodbye, on a machine that may be busy: most runs end
+# within 4 s, and only what hangs is killed.
+WORKING_STOP_S, ASKED_STOP_S, STORES_STOP_S = 12.0, 2.0, 2.0
 READY_S = 150.0
 
 
@@ -98,6 +100,9 @@ def run(*, local_model: bool) -> None:
             _start(checkout, supervisor)
             say(greeting(checkout, time.monotonic() - began_s))
             supervisor.watch()
+        except Stopped:
+            say("\nEnding. Answers that are being given may finish, which takes a few seconds.")
+            raise
         finally:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
