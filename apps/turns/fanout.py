@@ -18,8 +18,8 @@ from apps.wire.texts import storable, utf16_length
 PROMPT_FLUSHES = 3
 # With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.
 CHECK_INTERVAL_S = 0.5
-# A Redis that lost its data knows nobody who listens in another process until each has said so again.
-UNKNOWN_LISTENERS_S = 30.0
+# A Redis that lost its data knows nobody who listens in another process, until each has looked and said so again.
+UNKNOWN_LISTENERS_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)

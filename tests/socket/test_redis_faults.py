@@ -14,7 +14,7 @@ from tests.support.breaking import Redis
 from tests.support.client import DEADLINE_S
 from tests.support.processes import Web
 from tests.support.stored import assert_whole, stored
-from tests.support.world import act, made
+from tests.support.world import Open, act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -42,6 +42,49 @@ async def test_a_redis_that_dies_and_comes_back_empty_costs_nobody_a_word(
     assert [row[2] for row in await stored(asker.conversation)] == ["complete", "complete"]
     await assert_whole(asker.conversation)
     await healed(*redis_pair)
+
+
+async def test_live_text_reaches_the_other_process_again_when_redis_was_emptied(
+    redis_pair: tuple[Web, Web], redis_client: RedisClient, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=15))
+    async with world.tabs(*redis_pair) as (asker, other):
+        await asyncio.to_thread(redis_client.flushall)
+        await asker.say("Tell me everything")
+        await other.client.expect("delta")
+        await _stopped(asker)
+    await assert_whole(asker.conversation)
+
+
+async def test_live_text_reaches_a_socket_that_came_to_the_other_process_without_redis(
+    redis_pair: tuple[Web, Web], redis: Redis, plain_upstream: Upstream
+) -> None:
+    world = await made(model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), tokens_per_s=15))
+    token = world.visitor()
+    async with world.customer(redis_pair[0], token=token) as asker:
+        redis.kill()
+        async with world.customer(redis_pair[1], token=token) as other:
+            redis.start()
+            redis.wait_ready()
+            await asker.say("Tell me everything")
+            await other.client.expect("delta")
+            await _stopped(asker)
+    await assert_whole(asker.conversation)
+
+
+async def _stopped(asker: Open) -> None:
+    started = asker.client.received("turn.started")[-1]
+    await asker.client.send(
+        {
+            "type": "turn.stop",
+            "conversation": asker.conversation,
+            "turn": started["turn"],
+            "painted": len(asker.shown(started["handle"])),
+        }
+    )
+    await asker.client.expect("turn.ended")
 
 
 async def test_what_was_said_while_redis_was_away_reaches_the_other_process_once_it_is_back(

@@ -94,6 +94,7 @@ class StreamBuffer:
     def __init__(self, redis: Redis, process: str) -> None:
         self._redis = redis
         self._process = process
+        self._mark = f"attends:{process}"
         self._begin = redis.register_script(_BEGIN)
         self._append = redis.register_script(_APPEND)
         self._end = redis.register_script(_END)
@@ -166,16 +167,27 @@ class StreamBuffer:
         told = self._set(_state(conversation), "stop", str(painted), BUFFER_TTL_S)
         return bool(await self._call("stop", told))
 
-    async def show_interest(self, conversation: str, audience: str, until_s: float) -> None:
-        """Says that this process has sockets that listen, so that the streaming process publishes its deltas."""
+    async def show_interest(self, conversation: str, audience: str, until_s: float) -> bool:
+        """Says that this process has sockets that listen, so that the streaming process publishes its deltas.
+
+        Whether it was stored.
+        """
         key, field = interest_key(conversation), f"{audience}:{self._process}"
-        await self._call("interest", self._set(key, field, str(until_s), INTEREST_TTL_S * 2))
+        return bool(await self._call("interest", self._set(key, field, str(until_s), INTEREST_TTL_S * 2)))
 
     async def lose_interest(self, conversation: str, audience: str) -> None:
         """Takes back `show_interest`, before it runs out."""
         await self._call(
             "interest", self._redis.hdel(interest_key(conversation), f"{audience}:{self._process}")
         )
+
+    async def leave_mark(self) -> None:
+        """Leaves a key that is there for as long as nothing that was told is lost."""
+        await self._call("interest", self._redis.set(self._mark, "", ex=INTEREST_TTL_S))
+
+    async def finds_mark(self) -> bool:
+        """Whether it is there. Not where Redis was emptied, or came back without its data."""
+        return bool(await self._call("interest", self._redis.exists(self._mark)))
 
     async def _set(self, key: str, field: str, value: str, ttl_s: int) -> bool:
         """One way to Redis for both, so that no field can be left without an end."""
