@@ -73,7 +73,8 @@ class Facts:
 class Passage:
     """A piece of an article. `score` orders passages of one query and means nothing between queries.
 
-    `answerable` is the ranker's verdict that the passage really is about the question.
+    `answerable` is the ranker's verdict that the passage really is about the question. `heading` stands above it in
+    the article, below the title.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Passage:
     score: float
     answerable: bool
     locale: str = "en"
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True)

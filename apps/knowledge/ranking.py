@@ -164,4 +164,5 @@ class Corpus:
             score=score,
             answerable=answerable,
             locale=entry.locale,
+            heading=entry.heading,
         )

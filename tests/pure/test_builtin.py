@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,6 +134,33 @@ def test_a_policy_is_told_in_the_articles_own_sentences_and_names_it() -> None:
     assert said.endswith("That's from “Returns and exchanges”.")
     assert "#" not in said
     assert "Batteries" not in said
+
+
+LAMPS = Passage(
+    "Warranty on lamps", "Every lamp has a five-year warranty.", "/lamps", 0.921, answerable=False
+)
+COVERED = replace(
+    LAMPS, text="A lamp that fails.", score=0.927, answerable=True, heading="What the warranty covers"
+)
+AFTER = replace(
+    LAMPS, text="We sell spare parts.", score=0.927, answerable=True, heading="After the warranty"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "near", "told"),
+    [
+        ("What's the warranty on lamps?", COVERED, LAMPS),
+        ("How long is the warranty?", AFTER, LAMPS),
+        ("What does the warranty cover?", replace(COVERED, score=0.94), COVERED),
+        ("Do you sell spare parts after the warranty?", AFTER, AFTER),
+        ("What do you sell after the warranty?", AFTER, AFTER),
+    ],
+)
+def test_an_articles_opening_is_told_where_a_section_is_near_by_its_heading_alone(
+    question: str, near: Passage, told: Passage
+) -> None:
+    assert answer(question, VISITOR, (near, LAMPS)).text.startswith(told.text)
 
 
 def test_a_chinese_policy_question_prefers_the_chinese_article() -> None:

@@ -137,7 +137,7 @@ def _orders_in_words(words: Words, orders: list[Order]) -> str:
 
 
 def _policy(words: Words, request: ModelRequest) -> str | None:
-    passage = best_passage(request.passages, words.language)
+    passage = best_passage(request.passages, request.question, words.language)
     if passage is None:
         return None
     return f"{concise(passage, request.question)}\n\n{words.read_more.format(title=passage.title)}"

@@ -9,6 +9,8 @@ from apps.engine.types import Passage
 
 SENTENCES = 3
 CHARACTERS = 420
+# So little apart the ranker's scores do not say which section of an article answers.
+_AS_GOOD_WITHIN = 0.01
 
 _HEADING = re.compile(r"^\s*#{1,6}\s.*$", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
@@ -27,12 +29,29 @@ _COMMON_HAN = frozenset(
 )
 
 
-def best_passage(passages: tuple[Passage, ...], language: Language) -> Passage | None:
-    """The best passage the ranker stands behind; one in the customer's language before any other."""
+def best_passage(passages: tuple[Passage, ...], question: str, language: Language) -> Passage | None:
+    """The best passage the ranker stands behind; one in the customer's language before any other.
+
+    The opening of its article goes before it where that is about as good and says more of what was asked: the ranker
+    reads headings too, and "After the warranty" does not tell how long the warranty is.
+    """
     answerable = [passage for passage in passages if passage.answerable]
     if not answerable:
         return None
-    return max(answerable, key=lambda passage: (language_of(passage.locale) is language, passage.score))
+    best = max(answerable, key=lambda passage: (language_of(passage.locale) is language, passage.score))
+    opening = next((passage for passage in passages if _opens(passage, best)), best)
+    wanted = terms(question)
+    as_near = _overlap(wanted, _whole(opening)) >= _overlap(wanted, _whole(best))
+    return opening if as_near and _overlap(wanted, opening.text) > _overlap(wanted, best.text) else best
+
+
+def _opens(passage: Passage, best: Passage) -> bool:
+    same = (passage.title, passage.url, passage.locale) == (best.title, best.url, best.locale)
+    return same and not passage.heading and best.score - passage.score <= _AS_GOOD_WITHIN
+
+
+def _whole(passage: Passage) -> str:
+    return f"{passage.heading}\n{passage.text}"
 
 
 def concise(passage: Passage, question: str) -> str:
