@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from apps.engine.cache import Question
-from apps.engine.types import Usage
+from apps.engine.types import Passage, Usage
 
 # What a model tells the engine.
 
@@ -27,11 +27,15 @@ class HandoffCall:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The model ended properly. `finish` is stop, length, tool_calls or content_filter."""
+    """The model ended properly. `finish` is stop, length, tool_calls or content_filter.
+
+    `told` are the passages that the text was taken from; None where the model does not say.
+    """
 
     finish: str
     usage: Usage | None = None
     endpoint: str = ""
+    told: tuple[Passage, ...] | None = None
 
 
 ModelEvent: TypeAlias = TextDelta | HandoffCall | Done

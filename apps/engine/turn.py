@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apps.engine.cache import Question
 from apps.engine.context import Context
@@ -26,6 +26,7 @@ from apps.engine.ports import AnswerCache, FactSource, Model, ModelUnavailable, 
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.reuse import Asker, Reuse
 from apps.engine.rules import Decision, RuleInput, RuleSet
+from apps.engine.sources import behind
 from apps.engine.types import Assistant, Facts, ModelRequest, Passage, Usage
 
 MAX_SOURCES = 2
@@ -140,13 +141,13 @@ async def _answer(request: ModelRequest, model: Model, emit: Emit, anyones: Ques
     async def on_event(event: ModelEvent) -> None:
         match event:
             case TextDelta():
-                said.anything = True
+                said.text.append(event.text)
                 await emit(Delta(event.text))
             case HandoffCall():
                 said.whole, said.handed_over = False, True
                 await emit(HandoffRequested("model", event.team))
             case Done():
-                said.usage, said.endpoint = event.usage, event.endpoint
+                said.usage, said.endpoint, said.told = event.usage, event.endpoint, event.told
                 said.whole = said.whole and event.finish == "stop"
 
     try:
@@ -155,18 +156,23 @@ async def _answer(request: ModelRequest, model: Model, emit: Emit, anyones: Ques
         await emit(Failed(unavailable.reason))
         return
     # That a person is coming stands in no article, whatever was found for the question.
-    sources = _sources(request.passages) if said.anything and not said.handed_over else ()
+    sources = () if said.handed_over else _named(said.told_of(request))
     reusable = anyones if said.whole and sources else None
     await emit(Finished(sources, said.usage, said.endpoint, reusable))
 
 
 @dataclass(slots=True)
 class _Said:
-    anything: bool = False
+    text: list[str] = field(default_factory=list)
     whole: bool = True
     handed_over: bool = False
     usage: Usage | None = None
     endpoint: str = ""
+    told: tuple[Passage, ...] | None = None
+
+    def told_of(self, request: ModelRequest) -> tuple[Passage, ...]:
+        """The passages behind the text: as the model says, else as the text does."""
+        return behind("".join(self.text), request) if self.told is None else self.told
 
 
 def _request(
@@ -186,6 +192,5 @@ def _request(
     )
 
 
-def _sources(passages: Sequence[Passage]) -> tuple[tuple[str, str], ...]:
-    named = dict.fromkeys((p.title, p.url) for p in passages if p.answerable)
-    return tuple(named)[:MAX_SOURCES]
+def _named(passages: Sequence[Passage]) -> tuple[tuple[str, str], ...]:
+    return tuple(dict.fromkeys((p.title, p.url) for p in passages))[:MAX_SOURCES]

@@ -251,7 +251,7 @@ async def test_the_pieces_are_the_text_then_the_action_then_the_end() -> None:
     assert "".join(event.text for event in heard if isinstance(event, TextDelta)) == ENGLISH.handoff
     assert heard[-2:] == [
         HandoffCall("The customer asked for a person."),
-        Done("tool_calls", None, "builtin"),
+        Done("tool_calls", None, "builtin", told=()),
     ]
     assert len(heard) > 5
 

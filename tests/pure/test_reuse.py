@@ -64,7 +64,7 @@ class Cache:
 class Asked:
     """A turn's outside, as `Turn` needs it."""
 
-    says: tuple[ModelEvent, ...] = (TextDelta("Yes."), Done("stop", None, "first"))
+    says: tuple[ModelEvent, ...] = (TextDelta("Thirty days."), Done("stop", None, "first"))
     known: Facts = VISITOR
     decision: Decision = field(default_factory=Decision)
     passages_found: tuple[Passage, ...] = (RETURNS,)
@@ -134,7 +134,7 @@ async def test_the_same_meaning_is_answered_after_the_search_and_without_the_mod
 
 async def test_what_is_not_found_is_answered_by_the_model_and_may_be_kept() -> None:
     emitted, marks = await turn(Cache(), Asked())
-    assert (emitted[0], marks, kept(emitted)) == (Delta("Yes."), {"cache": "miss"}, True)
+    assert (emitted[0], marks, kept(emitted)) == (Delta("Thirty days."), {"cache": "miss"}, True)
 
 
 async def test_without_a_cache_the_trace_does_not_speak_of_it() -> None:

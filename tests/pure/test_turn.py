@@ -168,9 +168,22 @@ async def test_the_models_wish_for_a_human_is_passed_on() -> None:
 
 async def test_an_answer_names_each_article_behind_it_once_and_none_beside_the_point() -> None:
     found = (RETURNS, replace(RETURNS, text="Worn boots too."), BATTERIES)
-    [*_, finished] = await Turn(retrieval=Retrieval(found)).run()
+    model = Model((TextDelta("You have thirty days."), Done("stop")))
+    [*_, finished] = await Turn(model=model, retrieval=Retrieval(found)).run()
     assert isinstance(finished, Finished)
     assert finished.sources == (("Returns", "https://shop.example/r"),)
+
+
+async def test_an_answer_from_nothing_that_was_found_names_no_article() -> None:
+    model = Model((TextDelta("Please log in, then ask me again."), Done("stop")))
+    [*_, finished] = await Turn(model=model, retrieval=Retrieval((RETURNS,))).run()
+    assert finished == Finished(())
+
+
+async def test_a_model_that_says_what_it_told_is_believed() -> None:
+    model = Model((TextDelta("Thirty days."), Done("stop", told=(BATTERIES,))))
+    [*_, finished] = await Turn(model=model, retrieval=Retrieval((RETURNS,))).run()
+    assert finished == Finished((("Batteries", "https://shop.example/r"),))
 
 
 async def test_where_nothing_was_said_no_article_is_named() -> None:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("orm")
 
 QUESTION = "How long do I have to return an item?"
 REPHRASED = "Within how many days can I return something?"
-ANSWER = "You have sixty days."
+ANSWER = "You have 60 days."
 
 
 async def ask(world: World, web: Web, text: str = QUESTION, identity: str = "") -> Frame:

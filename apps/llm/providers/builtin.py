@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.engine.events import Done, HandoffCall, OnModelEvent, TextDelta
 from apps.engine.languages import Language, asked_in
-from apps.engine.types import Facts, FactsState, ModelRequest, Order
+from apps.engine.types import Facts, FactsState, ModelRequest, Order, Passage
 from apps.llm.providers.builtin_intent import Intent, Understood, understand
 from apps.llm.providers.builtin_policy import best_passage, concise
 from apps.llm.providers.builtin_words import OFFERS, WORDS, Words, order_line, order_sentences
@@ -29,10 +29,11 @@ _PIECE = re.compile(r"\s*[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s*[\u2e80-\u9fff\u
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What will be said, and whether a human is called."""
+    """What will be said, whether a human is called, and the passages that the text quotes."""
 
     text: str
     handoff: HandoffCall | None = None
+    told: tuple[Passage, ...] = ()
 
 
 async def stream(request: ModelRequest, on_event: OnModelEvent, pace_s: float = PACE_S) -> None:
@@ -44,7 +45,7 @@ async def stream(request: ModelRequest, on_event: OnModelEvent, pace_s: float = 
         await on_event(TextDelta(piece))
     if answer.handoff is not None:
         await on_event(answer.handoff)
-    await on_event(Done("tool_calls" if answer.handoff else "stop", endpoint=NAME))
+    await on_event(Done("tool_calls" if answer.handoff else "stop", endpoint=NAME, told=answer.told))
 
 
 def pieces(text: str) -> Iterator[str]:
@@ -68,9 +69,9 @@ def compose(request: ModelRequest) -> Answer:
         case Intent.THANKS:
             return Answer(words.thanks)
         case Intent.ORDER | Intent.ORDER_CHANGE:
-            return Answer(_about_order(words, request, understood))
+            return _about_order(words, request, understood)
         case Intent.YES | Intent.OTHER:
-            return Answer(_policy(words, request) or _unknown(words))
+            return _policy(words, request) or Answer(_unknown(words))
 
 
 def _handoff(words: Words, request: ModelRequest) -> Answer:
@@ -96,14 +97,14 @@ def _unknown(words: Words) -> str:
     return words.join.join([words.unknown, words.offer])
 
 
-def _about_order(words: Words, request: ModelRequest, understood: Understood) -> str:
+def _about_order(words: Words, request: ModelRequest, understood: Understood) -> Answer:
     """The order's state; a question about the rules ("can I return my order?") gets its article too."""
     state = _order_state(words, request.facts, understood)
     policy = _policy(words, request) if understood.asks_policy else None
     if policy is None:
-        return state
+        return Answer(state)
     known = any(order.number == understood.number for order in request.facts.orders)
-    return f"{state}\n\n{policy}" if known else policy
+    return replace(policy, text=f"{state}\n\n{policy.text}") if known else policy
 
 
 def _order_state(words: Words, facts: Facts, understood: Understood) -> str:
@@ -136,8 +137,9 @@ def _orders_in_words(words: Words, orders: list[Order]) -> str:
     return "\n".join([words.list_intro, "", *(order_line(words, order) for order in orders)])
 
 
-def _policy(words: Words, request: ModelRequest) -> str | None:
+def _policy(words: Words, request: ModelRequest) -> Answer | None:
     passage = best_passage(request.passages, request.question, words.language)
     if passage is None:
         return None
-    return f"{concise(passage, request.question)}\n\n{words.read_more.format(title=passage.title)}"
+    said = f"{concise(passage, request.question)}\n\n{words.read_more.format(title=passage.title)}"
+    return Answer(said, told=(passage,))

@@ -26,7 +26,7 @@ class Text(msgspec.Struct, frozen=True, tag="text", forbid_unknown_fields=True):
 
 
 class Filler(msgspec.Struct, frozen=True, tag="filler", forbid_unknown_fields=True):
-    """So many tokens of seeded chatter, for measurements."""
+    """So many tokens, for measurements: the first sentence of the articles in the prompt, then seeded chatter."""
 
     tokens: int
 
@@ -125,6 +125,7 @@ def is_token(step: Step) -> bool:
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af\u3000-\u303f\uff00-\uffef"
 _TOKEN = re.compile(rf"[{_HAN}]|\s?[^\s{_HAN}]{{1,5}}|\s")
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s)|[。！？]|$)")
 
 
 def tokenize(text: str) -> list[str]:
@@ -140,11 +141,23 @@ def _steps(script: Script, prompt: Prompt, rng: random.Random) -> Iterator[Step]
             yield from map(Thought, tokenize(script.reasoning))
             yield from map(Word, tokenize(script.text))
         case Filler():
-            yield from (Word(rng.choice(_CHATTER)) for _ in range(script.tokens))
+            quoted = tokenize(_first_sentence(prompt))[: script.tokens]
+            yield from map(Word, quoted)
+            yield from (Word(rng.choice(_CHATTER)) for _ in range(script.tokens - len(quoted)))
         case ToolCall():
             yield from map(Word, tokenize(script.text))
             yield CallStarted(f"call_{rng.getrandbits(64):016x}", script.name)
             yield from map(CallArguments, _pieces(script.arguments, script.pieces))
+
+
+def _first_sentence(prompt: Prompt) -> str:
+    """Of the first article, without which no answer counts as one that others may be given."""
+    if "<articles>" not in prompt.lines:
+        return ""
+    told = prompt.lines[prompt.lines.index("<articles>") + 1 :]
+    line = next((line for line in told if line.strip() and not line.startswith(("#", "<"))), "")
+    sentence = _SENTENCE.match(line)
+    return f"{sentence.group()} " if sentence else ""
 
 
 def _first_tokens(steps: tuple[Step, ...], limit: int) -> Iterator[Step]:
