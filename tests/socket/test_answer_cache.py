@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from django.db import transaction
 from redis import Redis
 
-from apps.accounts.models import Counter, Site, bump
+from apps.accounts.models import Counter, bump
 from apps.knowledge.embeddings import process_embedder
 from apps.knowledge.ingestion import ingest
 from apps.knowledge.models import Article
@@ -20,7 +19,7 @@ from tests.fakes.upstream.script import Text
 from tests.support.client import DEADLINE_S, Frame
 from tests.support.metrics import metrics
 from tests.support.processes import Deployment, Web, wait_for
-from tests.support.world import World, act
+from tests.support.world import World, act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -48,20 +47,9 @@ async def answered_anew(world: World, web: Web) -> None:
 
 
 async def shop_with(upstream: Upstream, shop: Shop | None = None, mode: str = "full") -> World:
-    """A site with the demo's articles, whole at once: no process ever sees an earlier version of it."""
+    """A site with the demo's articles."""
     upstream.always(Plan(script=Text(ANSWER)))
-
-    def make() -> World:
-        with transaction.atomic():
-            world = World()
-            Site.objects.filter(pk=world.site.pk).update(answer_cache=mode)
-            world.model(upstream)
-            world.articles()
-            if shop is not None:
-                world.shop(shop)
-        return world
-
-    return await asyncio.to_thread(make)
+    return await made(model=upstream, articles=True, shop=shop, answer_cache=mode)
 
 
 async def shared(deployment: Deployment, world: World, answers: int = 1) -> None:

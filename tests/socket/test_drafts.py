@@ -8,16 +8,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 from django.apps import apps
-from django.db import transaction
 from redis.asyncio import Redis
 
-from apps.accounts.models import Site
 from apps.conversations.models import Message
 from tests.fakes.shop.handle import Shop
 from tests.support.client import DEADLINE_S, Client, Frame
 from tests.support.metrics import metrics
 from tests.support.processes import Deployment, Web, wait_for
-from tests.support.world import Open, World, make_world
+from tests.support.world import Open, World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -27,18 +25,8 @@ SECRET = "quokkamarmalade"
 
 
 async def shop_that(reads_drafts: bool, shop: Shop | None = None) -> World:
-    """A site with the demo's articles, whole at once: no process sees an earlier version of it.
-
-    The builtin answers; no answer is given again.
-    """
-
-    def make() -> World:
-        with transaction.atomic():
-            world = make_world(articles=True) if shop is None else make_world(articles=True, shop=shop)
-            Site.objects.filter(pk=world.site.pk).update(reads_drafts=reads_drafts, answer_cache="off")
-        return world
-
-    return await asyncio.to_thread(make)
+    """A site with the demo's articles. The builtin answers; no answer is given again."""
+    return await made(articles=True, shop=shop, reads_drafts=reads_drafts, answer_cache="off")
 
 
 def searches(web: Web) -> float:

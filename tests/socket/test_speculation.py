@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from apps.accounts.models import Site
 from apps.conversations.models import Event, Message
 from apps.rulebook.models import Rule
 from tests.fakes.upstream.faults import Plan, refusal
@@ -21,7 +20,7 @@ from tests.support.http_line import http_line
 from tests.support.metrics import metrics
 from tests.support.model_line import answers
 from tests.support.processes import Deployment, Web, wait_for
-from tests.support.world import Open, World, make_world
+from tests.support.world import Open, World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -30,20 +29,15 @@ SAID = "Only in winter."
 
 
 async def shop_with(upstream: Upstream, tokens: int = 100_000, places: int = 10, **rule: Any) -> World:
-    """A site that begins answers early, whole at once."""
-
-    def make() -> World:
-        with transaction.atomic():
-            world = make_world()
-            world.model(upstream, max_concurrent=places)
-            Site.objects.filter(pk=world.site.pk).update(
-                reads_drafts=True, answer_cache="off", speculation_tokens=tokens
-            )
-            if rule:
-                Rule.objects.create(site=world.site, name="r", condition="true", **rule)
-        return world
-
-    return await asyncio.to_thread(make)
+    """A site that begins answers early."""
+    return await made(
+        model=upstream,
+        endpoint={"max_concurrent": places},
+        rule=rule or None,
+        reads_drafts=True,
+        answer_cache="off",
+        speculation_tokens=tokens,
+    )
 
 
 def ended(web: Web, end: str) -> float:

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from apps.accounts.models import Site
 from apps.engine.languages import Language
 from apps.rulebook.models import Rule
 from apps.turns.sentences import NO_MODEL
@@ -123,8 +122,7 @@ async def test_an_upstream_that_is_dead_at_the_start_does_not_stop_the_service(
 
 
 async def test_a_reached_spend_cap_lets_the_builtin_answer(web: Web, plain_upstream: Upstream) -> None:
-    world = await made(model=plain_upstream)
-    await asyncio.to_thread(lambda: Site.objects.filter(pk=world.site.pk).update(daily_spend_cap="0.00"))
+    world = await made(model=plain_upstream, daily_spend_cap="0.00")
     async with world.customer(web) as line:
         await line.say("Do you sell lamps?")
         assert (await line.answer())["text"]
@@ -132,8 +130,7 @@ async def test_a_reached_spend_cap_lets_the_builtin_answer(web: Web, plain_upstr
 
 
 async def test_with_the_assistant_off_a_person_is_owed(web: Web) -> None:
-    world = await made()
-    await asyncio.to_thread(lambda: Site.objects.filter(pk=world.site.pk).update(assistant_enabled=False))
+    world = await made(assistant_enabled=False)
     async with world.customer(web) as line:
         await line.say("Hello?")
         owner = await line.client.expect("event", kind="owner")
@@ -255,14 +252,15 @@ async def test_a_handed_over_conversation_keeps_its_place_in_the_queue(web: Web)
 async def test_over_a_model_socket_a_turn_sends_only_what_is_new_to_what_was_stored(
     web: Web, plain_upstream: Upstream
 ) -> None:
-    world = await made()
-    await asyncio.to_thread(world.model, plain_upstream, provider="responses_socket", dialect="openai")
+    socket = {"provider": "responses_socket", "dialect": "openai"}
+    world = await made(model=plain_upstream, endpoint=socket)
     # White space at the ends, which a stored message might lose.
-    plain_upstream.always(Plan(script=Text("  Yes.\n\n1. 第一\n2. \U0001f600 second \n")))
+    said = "  Yes.\n\n1. 第一\n2. \U0001f600 second \n"
+    plain_upstream.always(Plan(script=Text(said)))
     async with world.customer(web) as line:
         for question in ("one ", " two\n", "three"):
             await line.say(question)
-            await line.answer()
+            assert (await line.answer())["text"] == said
     seen = answers(plain_upstream)
     assert [request.method for request in seen] == ["WS"] * 3
     assert [bool(request.previous_response_id) for request in seen] == [False, True, True]

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import transaction
 
-from apps.accounts.models import Site, bump
+from apps.accounts.models import bump
 from apps.llm.models import ModelEndpoint
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
@@ -17,7 +16,7 @@ from tests.fakes.upstream.ledger import Seen
 from tests.support.metrics import metrics
 from tests.support.model_line import answers, body_of
 from tests.support.processes import Web, wait_for
-from tests.support.world import World, make_world
+from tests.support.world import World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -26,16 +25,9 @@ STALLED = Plan(faults=(Fault(action=Action.STALL, place=Place.DATA),), match=ONE
 
 
 async def shop_with(upstream: Upstream, reads_drafts: bool = False, **fields: Any) -> World:
-    """A site whose model is this one, whole at once; nobody else's answer is given again."""
-
-    def make() -> World:
-        with transaction.atomic():
-            world = make_world()
-            world.model(upstream, **({"dialect": "vllm", "prepare_prompts": True} | fields))
-            Site.objects.filter(pk=world.site.pk).update(reads_drafts=reads_drafts, answer_cache="off")
-        return world
-
-    return await asyncio.to_thread(make)
+    """A site whose model is this one; nobody else's answer is given again."""
+    endpoint = {"dialect": "vllm", "prepare_prompts": True} | fields
+    return await made(model=upstream, endpoint=endpoint, reads_drafts=reads_drafts, answer_cache="off")
 
 
 def contents(seen: Seen) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import jwt
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.test import Client as Browser
 
 from apps.accounts.models import Agent, Site, Team, Workspace, bump
@@ -19,6 +20,7 @@ from apps.customers.identity import issue_visitor_token
 from apps.customers.models import ProfileSource
 from apps.knowledge import demo as articles
 from apps.llm.models import ModelEndpoint
+from apps.rulebook.models import Rule
 from apps.stores.ids import new_id
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.handle import Upstream
@@ -80,9 +82,9 @@ class Open:
 class World:
     """One workspace of its own on the deployment's database; synchronous parts run in threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, **site: Any) -> None:
         self.workspace = Workspace.objects.create(name="Lantern")
-        self.site = Site.objects.create(workspace=self.workspace, name="Lantern")
+        self.site = Site.objects.create(workspace=self.workspace, name="Lantern", **site)
         self.teams = {
             name: Team.objects.create(workspace=self.workspace, name=name) for name in ("Support", "Returns")
         }
@@ -148,11 +150,29 @@ class World:
             yield client
 
 
-def make_world(**parts: Any) -> World:
-    """A new world: `model`, `shop` and `articles` as given."""
-    world = World()
-    for part, value in parts.items():
-        getattr(world, part)(*(() if value is True else (value,)))
+@transaction.atomic
+def make_world(
+    *,
+    model: Upstream | None = None,
+    endpoint: Mapping[str, Any] | None = None,
+    shop: Shop | None = None,
+    articles: bool = False,
+    rule: Mapping[str, Any] | None = None,
+    **site: Any,
+) -> World:
+    """A new world, whole at once: a process that polled in between would answer from a site without its parts.
+
+    `endpoint` has fields of the model's row, `rule` those of a rule that always holds, `site` those of the site.
+    """
+    world = World(**site)
+    if model is not None:
+        world.model(model, **(endpoint or {}))
+    if shop is not None:
+        world.shop(shop)
+    if articles:
+        world.articles()
+    if rule is not None:
+        Rule.objects.create(site=world.site, name="r", condition="true", **rule)
     return world
 
 

@@ -32,7 +32,7 @@ class Exchange(Protocol):
     """
 
     client_gone: bool
-    resting: bool  # set by the application of an upgraded connection: nothing is going on there
+    resting: bool  # nothing is going on; an upgraded connection's application says so itself
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         """Sends the head. Without a content-length HTTP/1.1 uses chunks."""

@@ -25,7 +25,7 @@ class Http1Connection:
 
     @property
     def idle(self) -> bool:
-        """Between two requests, or upgraded and at rest."""
+        """Between two requests as the client sees it, or upgraded and at rest."""
         return not self._answering or (self._exchange is not None and self._exchange.resting)
 
     async def serve(self) -> None:
@@ -131,6 +131,7 @@ class Http1Exchange:
 
     async def finish(self) -> None:
         await self._send(self._h11.send(h11.EndOfMessage()))
+        self.resting = True  # to the client it is over, though the task that answers has yet to end
 
     async def close(self) -> None:
         self.last = self.broken = True

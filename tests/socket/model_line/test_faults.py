@@ -11,6 +11,7 @@ import pytest
 
 from apps.accounts.models import Site
 from apps.engine.ports import ModelUnavailable
+from apps.llm.deadlines import Deadlines
 from apps.llm.line import Line
 from apps.llm.models import ModelEndpoint
 from apps.llm.pool import standing_here
@@ -19,13 +20,16 @@ from tests.fakes.transport.listener import ConnectionFault
 from tests.fakes.upstream.faults import DEBATABLE, FAILING, ODD, Action, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
-from tests.support.model_line import BUILTIN, SAID, ask, opened, reloaded
+from tests.socket.model_line.apis import PATIENT
+from tests.support.model_line import BUILTIN, QUICK, SAID, ask, opened, reloaded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EVERY = {**FAILING, **ODD, **DEBATABLE}
 # After these an endpoint is left alone for a while, so that it cannot show at once that its slot is free.
 RESTS = {"unauthorized", "forbidden", "rate_limited", "rate_limited_with_retry_after", "overloaded"}
+# Only these are ended by a deadline; where none has to pass, a busy machine may take its time.
+STALLS = {name for name, plan in EVERY.items() if any(fault.action is Action.STALL for fault in plan.faults)}
 
 BROKEN = ("broken", "connect", "tls")  # by how far the handshake had come
 
@@ -38,10 +42,12 @@ def one(one: ModelEndpoint) -> ModelEndpoint:
 
 
 @asynccontextmanager
-async def leaving_nothing(site: Site, upstream: Upstream, one: ModelEndpoint) -> AsyncIterator[Line]:
+async def leaving_nothing(
+    site: Site, upstream: Upstream, one: ModelEndpoint, deadlines: Deadlines = QUICK
+) -> AsyncIterator[Line]:
     """A line; at the end no answer runs, no slot is taken, no task is left, and every connection is closed."""
     before = asyncio.all_tasks()
-    async with opened(site) as line:
+    async with opened(site, deadlines) as line:
         own = asyncio.all_tasks()
         yield line
         await upstream.until("requests_open", 0, exactly=True)
@@ -66,14 +72,15 @@ async def test_after_every_fault_the_only_slot_is_free_and_nothing_is_left_behin
     http2: bool, site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
     await in_database(ModelEndpoint.objects.update, http2=http2)
-    async with leaving_nothing(site, upstream, one) as line:
-        for name in sorted(EVERY.keys() - RESTS):
-            plan = EVERY[name]
-            upstream.next(plan if plan.script else msgspec.structs.replace(plan, script=Text(SAID)))
-            assert await asked(line, site) in ("first", "broken", "builtin"), name
-            assert await asked(line, site) == "first", name
-        if http2:
-            upstream.release()  # httpx never resets a stream: the server goes on with what nobody reads
+    for names, deadlines in ((EVERY.keys() - RESTS - STALLS, PATIENT), (STALLS, QUICK)):
+        async with leaving_nothing(site, upstream, one, deadlines) as line:
+            for name in sorted(names):
+                plan = EVERY[name]
+                upstream.next(plan if plan.script else msgspec.structs.replace(plan, script=Text(SAID)))
+                assert await asked(line, site) in ("first", "broken", "builtin"), name
+                assert await asked(line, site) == "first", name
+            if http2:
+                upstream.release()  # httpx never resets a stream: the server goes on with what nobody reads
 
 
 @pytest.mark.parametrize("name", sorted(RESTS))
