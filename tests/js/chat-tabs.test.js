@@ -6,6 +6,7 @@ import "../../static/js/wire/shared-line.js"; // loaded, so that its import take
 import { browser, opened, page, said } from "./chat.js";
 import { browser as pagesOf } from "./pages.js";
 import { turns, welcome } from "./socket.js";
+import { listening } from "./window.js";
 
 test("the second tab of a site speaks for the same visitor, with the same texts on their way", async (t) => {
   const { chat, sent, says, shown, tab, asked } = await opened(t);
@@ -50,8 +51,7 @@ test("who is forgotten in one tab is forgotten in all of them", async (t) => {
 function sharing(t) {
   const all = browser(t);
   const pages = pagesOf();
-  const life = new EventTarget();
-  Object.assign(globalThis, { addEventListener: life.addEventListener.bind(life), removeEventListener: life.removeEventListener.bind(life) });
+  listening(new EventTarget());
   /** As the scripts of this page would: with its locks and channels. @param {import("./pages.js").Page} page @param {() => unknown} act */
   const within = async (page, act) => {
     Object.defineProperty(globalThis, "navigator", { value: { locks: page.locks }, configurable: true });

@@ -7,6 +7,7 @@ import { Keep } from "../../static/js/widget/storage.js";
 import { rows } from "../../static/js/wire/timeline.js";
 import { network, turns, welcome } from "./socket.js";
 import { storage } from "./storage.js";
+import { clock } from "./window.js";
 
 /** A shop's token that names its customer. @param {string} sub */
 export const identityOf = (sub) => `h.${btoa(JSON.stringify({ sub }))}.s`;
@@ -24,7 +25,7 @@ export const page = (upto, events, more = {}) => ({ conversation: "c", epoch: "e
  * @param {import("node:test").TestContext} t
  */
 export function browser(t) {
-  t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  const tick = clock(t, { apis: ["setTimeout", "setInterval"] });
   const kept = storage();
   /** @type {string[]} */
   const asked = [];
@@ -68,10 +69,6 @@ export function browser(t) {
       chat, net, shown, greet, open, session, refusals, says: (/** @type {object} */ frame) => net.last.says(frame),
       sent: (/** @type {string} */ type) => net.last.sent.filter((frame) => frame.type === type), speak: (/** @type {string} */ now) => { locale = now; },
     };
-  };
-  const tick = async (/** @type {number} */ ms) => {
-    t.mock.timers.tick(ms);
-    await turns();
   };
   return { tab, tick, kept, asked };
 }

@@ -6,6 +6,7 @@ import "../../static/js/wire/fallback.js"; // loaded, so that its import takes n
 import { CLOSE, Connection, afterClose } from "../../static/js/wire/connection.js";
 import { network, turns, welcome } from "./socket.js";
 import { storage } from "./storage.js";
+import { clock, listening } from "./window.js";
 
 /** @typedef {import("../../static/js/wire/connection.js").StateDetail} StateDetail */
 
@@ -15,11 +16,10 @@ import { storage } from "./storage.js";
  * @param {{chance?: number, hello?: (fresh: boolean) => any}} [options]
  */
 async function dialled(t, { chance = 0.5, hello = () => ({ type: "hello", token: "t" }) } = {}) {
-  t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  const tick = clock(t, { apis: ["setTimeout", "setInterval"] });
   const page = Object.assign(new EventTarget(), { hidden: false });
-  Object.assign(globalThis, {
-    document: page, addEventListener: page.addEventListener.bind(page), removeEventListener: page.removeEventListener.bind(page),
-  });
+  Object.assign(globalThis, { document: page });
+  const happens = listening(page);
   const net = network();
   const http = t.mock.method(globalThis, "fetch", async () => { throw new TypeError("nothing gets through"); });
   /** @type {boolean[]} */
@@ -37,14 +37,6 @@ async function dialled(t, { chance = 0.5, hello = () => ({ type: "hello", token:
   line.addEventListener("frame", (event) => told.push(/** @type {CustomEvent} */ (event).detail.type));
   line.open();
   await turns();
-  const tick = async (/** @type {number} */ ms) => {
-    t.mock.timers.tick(ms);
-    await turns();
-  };
-  const happens = async (/** @type {string} */ name) => {
-    page.dispatchEvent(new Event(name));
-    await turns();
-  };
   t.after(() => line.close());
   return { net, http, line, told, hellos, tick, happens, page, states: () => told.filter((one) => typeof one !== "string").map((one) => one.state) };
 }

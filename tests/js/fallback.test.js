@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { fallback } from "../../static/js/wire/fallback.js";
 import { network, turns, welcome } from "./socket.js";
 import { storage } from "./storage.js";
+import { clock, listening } from "./window.js";
 
 /**
  * A socket, a stream and polls, each with its server's end in the test's hands, on a clock that only tick() moves.
@@ -12,9 +13,8 @@ import { storage } from "./storage.js";
  */
 async function ways(t) {
   t.mock.method(globalThis, "fetch", async () => new Response());
-  t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
-  const page = new EventTarget();
-  Object.assign(globalThis, { addEventListener: page.addEventListener.bind(page), removeEventListener: page.removeEventListener.bind(page) });
+  const tick = clock(t, { apis: ["setTimeout", "Date"], now: 1_000_000 });
+  const happens = listening(new EventTarget());
   Object.assign(globalThis, { localStorage: storage() });
   const [socket, stream, poll] = [network(), network(), network()];
   const load = () => fallback("wss://chat.example/ws/customer", socket.socketClass, "chatsvc-way", { others: [stream.socketClass, poll.socketClass], random: () => 0.5 });
@@ -26,14 +26,6 @@ async function ways(t) {
     made.onclose = ({ code }) => void told.push(code);
     made.onmessage = ({ data }) => void told.push(JSON.parse(data).type);
     return made;
-  };
-  const tick = async (/** @type {number} */ ms) => {
-    t.mock.timers.tick(ms);
-    await turns();
-  };
-  const happens = async (/** @type {string} */ name) => {
-    page.dispatchEvent(new Event(name));
-    await turns();
   };
   const counts = () => [socket, stream, poll].map((one) => one.sockets.length);
   const reload = async () => { dial = await load(); };

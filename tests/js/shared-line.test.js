@@ -6,13 +6,14 @@ import { Connection } from "../../static/js/wire/connection.js";
 import { SharedLine } from "../../static/js/wire/shared-line.js";
 import { browser } from "./pages.js";
 import { network, turns, welcome } from "./socket.js";
+import { clock } from "./window.js";
 
 /**
  * Tabs of one browser, on a clock that only tick() moves. The server's end of each socket is in the test's hands.
  * @param {import("node:test").TestContext} t
  */
 function opened(t) {
-  t.mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"], now: 1_700_000_000_000 });
+  const tick = clock(t, { apis: ["setTimeout", "setInterval", "Date"], now: 1_700_000_000_000 });
   const pages = browser();
   const shown = Object.assign(new EventTarget(), { hidden: false });
   Object.assign(globalThis, { document: shown });
@@ -65,10 +66,6 @@ function opened(t) {
         await turns();
       },
     });
-  };
-  const tick = async (/** @type {number} */ ms) => {
-    t.mock.timers.tick(ms);
-    await turns();
   };
   /** So many tabs; the first has the line, and all are shown how things stand. @param {number} count @param {any[]} [options] */
   const tabs = async (count, options = []) => {
