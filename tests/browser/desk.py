@@ -15,17 +15,29 @@ def agent(demo: Demo, open_page: OpenPage, name: str, *, at: str = "", **profile
     page = open_page(
         f"{at or demo.url}/dashboard/", **{"viewport": {"width": 1440, "height": 900}, **profile}
     )
-    page.locator("#id_username").fill(name)
-    page.locator("#id_password").fill(demo.logins[name])
-    page.locator("main button[type=submit]").click()
+    log_in(page, demo, name)
     expect(page.locator(".link-line .dot.on")).to_be_visible()
     return page
+
+
+def log_in(page: Page, demo: Demo, name: str) -> None:
+    """At the page that asks for it, of the dashboard or of the admin."""
+    page.locator("input[name=username]").fill(name)
+    page.locator("input[name=password]").fill(demo.logins[name])
+    page.locator("input[name=password]").press("Enter")
 
 
 def show(page: Page, conversation: str) -> None:
     """Opens the conversation by its address, as a link or a reload does."""
     page.evaluate("(id) => { location.hash = `#/${id}`; }", conversation)
     expect(page.locator(".thread")).to_be_visible()
+
+
+def begin_to_write(page: Page, text: str) -> None:
+    """Takes the conversation over, which puts the cursor into the answer."""
+    page.keyboard.press("t")
+    expect(page.locator(".reply textarea")).to_be_focused()
+    page.keyboard.type(text)
 
 
 def state(page: Page) -> Locator:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 import tests.environment  # noqa: F401 - the demo must not read a developer's settings
 from chatsvc.environment import BASE_DIR
 from tests.browser.chromium import ensure_chromium, find_chromium
-from tests.browser.desk import agent, show
+from tests.browser.desk import agent, begin_to_write, show
 from tests.browser.pages import FLAGS, WAIT_MS
 from tests.browser.shopper import Shopper
 from tests.services import private_folder
@@ -73,9 +73,7 @@ def dashboard(studio: Studio) -> None:
     mia.answered(3)
     kim = agent(studio.demo, studio.open_page, "kim", viewport=SIZE)
     show(kim, mia.conversation)
-    kim.keyboard.press("t")
-    expect(kim.locator(".reply textarea")).to_be_focused()
-    kim.keyboard.type("Hello Mia, Kim here. Your refund left us yesterday; banks need up to five days.")
+    begin_to_write(kim, "Hello Mia, Kim here. Your refund left us yesterday; banks need up to five days.")
     kim.keyboard.press("Enter")
     expect(mia.rows.last).to_contain_text("Kim here")
     mia.ask("That explains it. Thank you, Kim!")

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.customer import visiting
-from tests.browser.desk import agent, show, state
+from tests.browser.desk import agent, begin_to_write, log_in, show, state
 from tests.browser.pages import OpenPage
 from tests.browser.shopper import Shopper
 from tests.support.demo import Demo
@@ -21,10 +21,8 @@ def test_a_request_for_a_person_is_announced_answered_and_resolved(demo: Demo, o
         expect(kim.locator("#announcer")).to_have_text(re.compile("is waiting for a person"))
         expect(kim).to_have_title(re.compile(r"^\(\d+\) Inbox"))
         show(kim, customer.conversation)
-        kim.keyboard.press("t")
+        begin_to_write(kim, "Yes, I am here.")
         expect(state(kim)).to_contain_text("You answer")
-        expect(kim.locator(".reply textarea")).to_be_focused()
-        kim.keyboard.type("Yes, I am here.")
         kim.keyboard.press("Enter")
         customer.hears("Yes, I am here.")
         expect(kim.locator(".said.ours").last).to_contain_text("Yes, I am here.")
@@ -42,9 +40,7 @@ def test_letters_typed_into_an_answer_are_only_letters(demo: Demo, open_page: Op
     with visiting(demo) as customer:
         customer.say("Hello")
         show(kim, customer.conversation)
-        kim.keyboard.press("t")
-        expect(kim.locator(".reply textarea")).to_be_focused()
-        kim.keyboard.type("better? e/b")
+        begin_to_write(kim, "better? e/b")
         expect(kim.locator(".reply textarea")).to_have_value("better? e/b")
         expect(state(kim)).to_contain_text("You answer")
         kim.reload()
@@ -75,15 +71,10 @@ def test_an_ended_session_asks_for_a_log_in_and_keeps_the_draft(demo: Demo, open
     with visiting(demo) as customer:
         customer.say("Hello")
         show(kim, customer.conversation)
-        kim.keyboard.press("t")
-        expect(kim.locator(".reply textarea")).to_be_focused()
-        kim.keyboard.type("half a sentence")
+        begin_to_write(kim, "half a sentence")
         kim.context.clear_cookies()
         kim.reload()
-        expect(kim.locator("#id_username")).to_be_visible()
-        kim.locator("#id_username").fill("kim")
-        kim.locator("#id_password").fill(demo.logins["kim"])
-        kim.locator("main button[type=submit]").click()
+        log_in(kim, demo, "kim")
         show(kim, customer.conversation)
         expect(kim.locator(".reply textarea")).to_have_value("half a sentence")
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.desk import log_in
 from tests.browser.pages import OpenPage
 from tests.support.demo import Demo
-
-
-def log_in(page: Page, demo: Demo, name: str) -> None:
-    page.locator("input[name=username]").fill(name)
-    page.locator("input[name=password]").fill(demo.logins[name])
-    page.locator("input[name=password]").press("Enter")
 
 
 def test_an_agent_logs_in_to_the_dashboard(demo: Demo, open_page: OpenPage) -> None:

@@ -12,11 +12,10 @@ import pytest
 from playwright.sync_api import expect
 
 from chatsvc.management.commands.seed_demo import SITE
-from tests.browser.desk import agent, show, state, take_after
+from tests.browser.desk import agent, log_in, show, state, take_after
 from tests.browser.line import Line
 from tests.browser.pages import OpenPage, until
 from tests.browser.shopper import Shopper
-from tests.browser.test_front_doors import log_in
 from tests.fakes.shop.catalog import lantern
 from tests.support.demo import Demo
 from tests.support.processes import Web

@@ -100,6 +100,12 @@ def test_strangers_and_deactivated_agents_read_nothing(kim: Client, ours: Corner
     assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
 
 
+def answered(conversation: Conversation, place: int) -> None:
+    Message.objects.create(
+        conversation=conversation, place=place, author="assistant", text="x", created_at=timezone.now()
+    )
+
+
 def test_lists_cost_the_same_for_one_row_and_for_twenty(
     kim: Client, ours: Corner, django_assert_num_queries: Any
 ) -> None:
@@ -114,13 +120,7 @@ def test_lists_cost_the_same_for_one_row_and_for_twenty(
         Conversation.objects.create(
             workspace=ours.workspace, site=ours.site, customer=customer, last_seq=1, team=ours.team
         )
-        Message.objects.create(
-            conversation=ours.conversation,
-            place=number,
-            author="assistant",
-            text="x",
-            created_at=timezone.now(),
-        )
+        answered(ours.conversation, number)
     for path, cost in zip(paths, costs, strict=True):
         with django_assert_num_queries(cost):
             assert len(kim.get(path).json()["results"]) == 20
@@ -128,13 +128,7 @@ def test_lists_cost_the_same_for_one_row_and_for_twenty(
 
 def test_cursor_pages_walk_through_everything_once(kim: Client, ours: Corner) -> None:
     for number in range(2, 8):
-        Message.objects.create(
-            conversation=ours.conversation,
-            place=number,
-            author="assistant",
-            text="x",
-            created_at=timezone.now(),
-        )
+        answered(ours.conversation, number)
     places, path = [], f"{LIST}{ours.conversation.pk}/messages/?limit=3"
     while path:
         page = kim.get(path).json()

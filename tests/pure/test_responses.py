@@ -39,6 +39,7 @@ from apps.llm.providers.responses_request import (
     withdrawal,
 )
 from apps.llm.spec import Api, EndpointSpec
+from tests.support.any_json import any_json
 
 SPEC = EndpointSpec("e", "https://api.openai.com/v1", "m", api=Api.RESPONSES)
 POLICY, FACTS = ChatMessage("system", "Be kind."), ChatMessage("system", "tier: gold")
@@ -372,16 +373,10 @@ def test_what_is_no_event_is_bad_data(data: str) -> None:
         Reply().take(data)
 
 
-NAMES = st.sampled_from(
-    ["type", "delta", "error", "response", "item", "usage", "text", "status", "stream_id", "code"]
-)
-SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(["error", "response.completed"])
-)
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=12)
+NAMES = ["type", "delta", "error", "response", "item", "usage", "text", "status", "stream_id", "code"]
 
 
-@given(JSON)
+@given(any_json(NAMES, ["error", "response.completed"]))
 def test_any_json_is_read_or_refused_by_type(value: object) -> None:
     try:
         Reply().take(json.dumps(value))

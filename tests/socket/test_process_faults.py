@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -12,6 +14,7 @@ from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, words
 from tests.support.breaking import locked_database
+from tests.support.client import Frame
 from tests.support.processes import Deployment, Web
 from tests.support.stored import assert_whole, stored
 from tests.support.world import Open, act, made
@@ -19,6 +22,20 @@ from tests.support.world import Open, act, made
 pytestmark = pytest.mark.usefixtures("orm")
 
 LONG = words(250)
+
+
+@asynccontextmanager
+async def amid_an_answer(
+    webs: tuple[Web, Web], upstream: Upstream, tokens_per_s: float, then: str
+) -> AsyncIterator[tuple[Open, Open, Frame]]:
+    """Two tabs, one on each process, while the first one's answers `LONG`; that turn's start. Next comes `then`."""
+    world = await made(model=upstream)
+    upstream.next(Plan(script=Text(LONG), tokens_per_s=tokens_per_s), Plan(script=Text(then)))
+    async with world.tabs(*webs) as (line, other):
+        await line.say("First?")
+        started = await line.client.expect("turn.started")
+        await line.client.expect("delta")
+        yield line, other, started
 
 
 async def test_a_process_killed_before_the_first_word_is_answered_for_by_another(
@@ -45,15 +62,9 @@ async def test_a_process_killed_before_the_first_word_is_answered_for_by_another
 async def test_a_process_killed_with_a_second_question_waiting_leaves_neither_unanswered(
     web_pair: tuple[Web, Web], plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
-    plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=40), Plan(script=Text("To both.")))
-    token = world.visitor()
-    async with world.customer(web_pair[1], token=token) as other:
-        async with world.customer(web_pair[0], token=token) as line:
-            await line.say("First?")
-            await line.client.expect("delta")
-            await line.say("Second?")
-            await asyncio.to_thread(web_pair[0].kill)
+    async with amid_an_answer(web_pair, plain_upstream, 40, "To both.") as (line, other, _):
+        await line.say("Second?")
+        await asyncio.to_thread(web_pair[0].kill)
         await other.message("To both.")
         await other.client.expect("turn.ended", end="finished")
     rows = await stored(line.conversation)
@@ -65,11 +76,7 @@ async def test_a_process_killed_with_a_second_question_waiting_leaves_neither_un
 async def test_a_process_ended_at_its_grace_leaves_its_turn_to_another(
     web_pair: tuple[Web, Web], plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
-    plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=10), Plan(script=Text("And the rest.")))
-    async with world.tabs(*web_pair) as (line, other):
-        await line.say("Hello?")
-        await line.client.expect("delta")
+    async with amid_an_answer(web_pair, plain_upstream, 10, "And the rest.") as (line, other, _):
         assert await asyncio.to_thread(web_pair[0].stop) == 0
         assert (await line.client.closed())[0] == 1012
         await other.message("And the rest.")
@@ -83,12 +90,7 @@ async def test_a_process_ended_at_its_grace_leaves_its_turn_to_another(
 async def test_a_process_that_slept_finds_its_turn_in_other_hands_and_says_nothing_more(
     web_pair: tuple[Web, Web], plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
-    plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=20), Plan(script=Text("While you slept.")))
-    async with world.tabs(*web_pair) as (line, other):
-        await line.say("Hello?")
-        started = await line.client.expect("turn.started")
-        await line.client.expect("delta")
+    async with amid_an_answer(web_pair, plain_upstream, 20, "While you slept.") as (line, other, started):
         web_pair[0].signal(signal.SIGSTOP)
         try:
             await other.message("While you slept.")
@@ -111,12 +113,7 @@ async def test_a_process_that_slept_finds_its_turn_in_other_hands_and_says_nothi
 async def test_a_database_locked_in_mid_stream_delays_acknowledgements_and_loses_nothing(
     web_pair: tuple[Web, Web], deployment: Deployment, plain_upstream: Upstream
 ) -> None:
-    world = await made(model=plain_upstream)
-    plain_upstream.next(Plan(script=Text(LONG), tokens_per_s=200), Plan(script=Text("And to that.")))
-    async with world.tabs(*web_pair) as (line, other):
-        await line.say("First?")
-        started = await line.client.expect("turn.started")
-        await line.client.expect("delta")
+    async with amid_an_answer(web_pair, plain_upstream, 200, "And to that.") as (line, other, started):
         with locked_database(deployment.database_url):
             await line.client.send(
                 {"type": "message.send", "id": "second", "conversation": line.conversation, "text": "Second?"}

@@ -11,7 +11,7 @@ import msgspec
 
 from tests.fakes.shop.catalog import Customer
 from tests.fakes.transport.exchange import Exchange, Request, respond
-from tests.fakes.transport.listener import Listener
+from tests.fakes.transport.listener import Listener, Serving
 
 CONTROL = "/_control/"
 
@@ -49,29 +49,17 @@ class ShopCounts(msgspec.Struct, kw_only=True):
     paths: list[str] = []
 
 
-class ShopServer:
-    """Everything lives on one loop."""
+class ShopServer(Serving):
+    """Its mood and its counts are read on its loop."""
 
     def __init__(self, key: str, customers: Mapping[str, Customer], *, port: int = 0) -> None:
         self.counts = ShopCounts()
-        self.listener = Listener(self.serve, self, port=port)
+        super().__init__(Listener(self.serve, self, port=port))
         self._key = key
         self._customers = customers
         self._behaviour = Behave()
         self._release = asyncio.Event()
         self._changed = asyncio.Event()
-        self._stop = asyncio.Event()
-
-    async def run(self, ready: Callable[[], None]) -> None:
-        """Serves until `stop`."""
-        async with asyncio.TaskGroup() as group:
-            await self.listener.open(group)
-            ready()
-            await self._stop.wait()
-            self.listener.stop()
-
-    def stop(self) -> None:
-        self._stop.set()
 
     async def behave(self, behaviour: Behave) -> None:
         self._behaviour = behaviour

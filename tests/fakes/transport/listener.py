@@ -7,6 +7,7 @@ import logging
 import socket
 import ssl
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -224,3 +225,22 @@ class Listener:
             case ConnectionFault.STRANGER:
                 return False
         return True
+
+
+class Serving:
+    """A server with a port of its own. Everything lives on one loop."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self._stop = asyncio.Event()
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        """Serves until `stop`."""
+        async with asyncio.TaskGroup() as group:
+            await self.listener.open(group)
+            ready()
+            await self._stop.wait()
+            self.listener.stop()
+
+    def stop(self) -> None:
+        self._stop.set()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 
 import msgspec
 
 from tests.fakes.transport.exchange import Exchange, Request, respond
-from tests.fakes.transport.listener import Certificates, Listener, Network
+from tests.fakes.transport.listener import Certificates, Listener, Network, Serving
 from tests.fakes.upstream import chat
 from tests.fakes.upstream.answer import Answer, Order
 from tests.fakes.upstream.channel import Channel, StreamChannel, WholeChannel
@@ -35,29 +34,17 @@ from tests.fakes.upstream.responses import http_error
 from tests.fakes.upstream.responses_api import ResponsesApi
 
 
-class UpstreamServer:
-    """Everything lives on one loop; `obey` is called there."""
+class UpstreamServer(Serving):
+    """`obey` is called on its loop."""
 
     def __init__(
         self, profile: Profile = INSTANT, *, certificates: Certificates | None = None, port: int = 0
     ) -> None:
         self.ledger = Ledger()
-        self.listener = Listener(self.serve, self.ledger, port=port, certificates=certificates)
+        super().__init__(Listener(self.serve, self.ledger, port=port, certificates=certificates))
         self._model = Model(profile)
         self._responses = ResponsesApi(self._model, self.ledger)
-        self._stop = asyncio.Event()
         self._set_profile(profile)
-
-    async def run(self, ready: Callable[[], None]) -> None:
-        """Serves until `stop`."""
-        async with asyncio.TaskGroup() as group:
-            await self.listener.open(group)
-            ready()
-            await self._stop.wait()
-            self.listener.stop()
-
-    def stop(self) -> None:
-        self._stop.set()
 
     async def obey(self, command: Command) -> Counts:
         """Raises `TimeoutError`."""
