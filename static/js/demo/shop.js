@@ -22,6 +22,9 @@ function say(customer) {
   if (hint) hint.textContent = choice.dataset.hint ?? "";
 }
 
+// As with a shop's cookie, every tab of this browser is the same customer.
+const known = () => localStorage.getItem(KEY) ?? "";
+
 /** @param {string} customer */
 function become(customer) {
   say(customer);
@@ -29,16 +32,19 @@ function become(customer) {
   else chat()?.identify(() => token(customer));
 }
 
-const before = sessionStorage.getItem(KEY) ?? "";
+const before = known();
 say(before);
 if (before !== "") {
   if (chat()) become(before);
-  else document.addEventListener("chatsvc:ready", () => become(sessionStorage.getItem(KEY) ?? ""), { once: true });
+  else document.addEventListener("chatsvc:ready", () => become(known()), { once: true });
 }
 for (const choice of choices) {
   choice.addEventListener("change", () => {
-    sessionStorage.setItem(KEY, choice.value);
+    localStorage.setItem(KEY, choice.value);
     become(choice.value);
   });
 }
+window.addEventListener("storage", ({ key }) => {
+  if (key === KEY) become(known());
+});
 document.getElementById("ask")?.addEventListener("click", () => chat()?.open());
