@@ -53,13 +53,18 @@ class Shopper:
         page.on("websocket", self._listen)
 
     def open(self) -> Shopper:
-        self.launcher.click()
+        self.show()
         self.welcomed()
         return self
 
+    def show(self) -> None:
+        """Opens the chat where it is not open from the page before."""
+        if self.launcher.get_attribute("aria-expanded") == "false":
+            self.launcher.click()
+
     def follow(self) -> Shopper:
         """Opens the chat where another tab has the line."""
-        self.launcher.click()
+        self.show()
         self.connected()
         return self
 

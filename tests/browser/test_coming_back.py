@@ -93,7 +93,7 @@ def test_a_text_written_without_a_line_survives_a_reload_and_is_sent_once(
     expect(visitor.rows.last).to_contain_text(visitor.words["sending"])
     expect(visitor.notice).to_have_text(visitor.words["reconnecting_kept"])
     visitor.page.reload()
-    visitor.launcher.click()
+    visitor.show()
     expect(visitor.rows).to_have_count(1)
     expect(visitor.rows.last).to_contain_text("Two")
     expect(visitor.rows.last).to_contain_text(visitor.words["sending"])

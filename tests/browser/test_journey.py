@@ -111,6 +111,32 @@ def test_opening_the_widget_opens_one_socket_and_greets(
     assert [(socket.count("welcome"), socket.closed) for socket in visitor.sockets] == [(1, False)]
 
 
+def test_a_chat_that_was_open_is_open_on_the_next_page_and_leaves_the_focus_alone(
+    demo: Demo, open_page: OpenPage
+) -> None:
+    visitor = shopper(open_page, demo).open()
+    visitor.page.goto(f"{demo.url}/demo/?lang=zh")
+    expect(visitor.launcher).to_have_attribute("aria-expanded", "true")
+    visitor.connected()
+    assert visitor.page.evaluate("document.activeElement === document.body")
+    expect(visitor.second_tab().launcher).to_have_attribute("aria-expanded", "false")
+    visitor.launcher.click()
+    visitor.page.reload()
+    expect(visitor.launcher).to_have_attribute("aria-expanded", "false")
+
+
+def test_whoever_is_logged_in_is_so_in_every_tab_of_the_shop(demo: Demo, open_page: OpenPage) -> None:
+    first = shopper(open_page, demo).become("mia").open()
+    second = first.second_tab().follow()
+    expect(second.page.locator("input[value=mia]")).to_be_checked()
+    first.start_anew().ask("Hello")
+    assert first.answered() == second.answered() == "Hello Mia! What can I help you with?"
+    second.become("")
+    expect(first.page.locator("input[name=customer][value='']")).to_be_checked()
+    for tab in (first, second):
+        expect(tab.rows).to_have_count(0)
+
+
 def test_the_log_in_switch_changes_who_is_talking(demo: Demo, open_page: OpenPage) -> None:
     customer = shopper(open_page, demo).open()
     customer.ask("I am only looking around")

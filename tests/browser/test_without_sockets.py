@@ -94,7 +94,7 @@ def test_the_next_page_knows_what_worked(story: Story, open_page: OpenPage) -> N
     until(visitor.page, lambda: visitor.frame.evaluate(KEPT), "a look for a better way that was in vain")
     tried = network.tried
     visitor.page.reload()
-    visitor.launcher.click()
+    visitor.show()
     assert visitor.answered() == TALE
     visitor.connected()
     assert network.tried == tried

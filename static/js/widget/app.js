@@ -135,7 +135,7 @@ class ChatApp extends HTMLElement {
         this.#open = true;
         void this.chat.open();
         this.#thread.toBottom();
-        this.#composer.focus();
+        if (!message.quiet) this.#composer.focus();
         break;
       case "closed": this.#open = false; break;
       case "identify": this.chat.identify(message.identity); break;

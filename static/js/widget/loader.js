@@ -7,6 +7,7 @@
   if (!script || page.chatsvc) return;
   if (!site) return complain("The script tag has no data-site. Copy the snippet again from the site's page in the admin.");
 
+  const OPEN = `chatsvc:open:${site}`;
   const origin = new URL(script.src).origin;
   const locale = (script.dataset.locale || document.documentElement.lang || navigator.language || "en").toLowerCase();
   const words = locale.startsWith("zh")
@@ -61,6 +62,8 @@
   let port;
   let opened = false;
   let wanted = false;
+  /** Open without having been asked for: it may not take the focus. */
+  let quiet = false;
   /** @type {string | (() => string | Promise<string>)} */
   let identity = script.dataset.identity ?? "";
   /** @type {Promise<void>} */
@@ -85,6 +88,26 @@
     build(config);
     document.dispatchEvent(new CustomEvent("chatsvc:ready"));
     if (wanted) show();
+    else if (stayed()) show(true);
+  }
+
+  /** Whether the chat was open on the page that this tab showed before. Not where it would cover the new one. */
+  function stayed() {
+    try {
+      return sessionStorage.getItem(OPEN) !== null && !matchMedia("(max-width: 479px)").matches;
+    } catch {
+      return false;
+    }
+  }
+
+  /** @param {boolean} open */
+  function stay(open) {
+    try {
+      if (open) sessionStorage.setItem(OPEN, "1");
+      else sessionStorage.removeItem(OPEN);
+    } catch {
+      // Storage is denied: the next page begins closed.
+    }
   }
 
   async function configuration() {
@@ -185,22 +208,26 @@
 
   /** Says that the widget is open once the page has said who its customer is. */
   function begin() {
-    void settled.then(() => { if (opened) port?.postMessage({ type: "open" }); });
+    void settled.then(() => { if (opened) port?.postMessage({ type: "open", quiet }); });
   }
 
-  function show() {
+  /** @param {boolean} [again]  as it was on the page before: without motion, and the focus stays where it is */
+  function show(again = false) {
     load();
     if (!frame || opened) return;
     opened = true;
+    quiet = again;
+    stay(true);
     frame.hidden = false;
-    frame.classList.add("shown");
-    frame.focus();
+    frame.classList.toggle("shown", !again);
+    if (!again) frame.focus();
     label(0);
     if (port) begin();
   }
 
   function hide() {
     wanted = false;
+    stay(false);
     if (!frame || !opened) return;
     opened = false;
     frame.hidden = true;
