@@ -23,7 +23,7 @@ function opened(t) {
   /** @param {{group?: () => string, page?: import("./pages.js").Page, held?: any}} [options] */
   const tab = ({ group = () => "mia", page = pages.page(), held = null } = {}) => {
     const net = network();
-    const life = new EventTarget();
+    const life = Object.assign(new EventTarget(), { document: /** @type {{hidden: boolean}} */ (shown) });
     const told = /** @type {any[]} */ ([]);
     const self = { net, page, life, told, held, hellos: 0, of: (/** @type {string} */ type) => told.filter((one) => one.type === type) };
     const connection = new Connection({
@@ -288,6 +288,21 @@ test("somebody who looks at any tab spares the line its wait", async (t) => {
   shown.hidden = false;
   await two.happens("visibilitychange");
   assert.equal(one.net.sockets.length, 2);
+});
+
+test("a line does not sleep while somebody looks at any of its tabs", async (t) => {
+  const { tabs, tick, shown } = opened(t);
+  const [one, two] = await tabs(2);
+  shown.hidden = true;
+  two.life.document = { hidden: false };
+  const pinged = async () => {
+    for (let second = 0; second < 30; second += 1) await tick(1_000);
+    one.net.last.says({ type: "pong" });
+    return one.net.last.last("ping");
+  };
+  assert.deepEqual(await pinged(), { type: "ping" });
+  two.life.document.hidden = true;
+  assert.deepEqual(await pinged(), { type: "ping", hidden: true });
 });
 
 test("a server that wants no more of one tab is asked by the next with its own credentials", async (t) => {

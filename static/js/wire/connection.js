@@ -70,6 +70,8 @@ const hidden = () => globalThis.document?.hidden || undefined;
  * answered hello, before that first frame is dispatched.
  */
 export class Connection extends EventTarget {
+  /** Whether somebody looks at another page that is told by this line. @type {() => boolean} */
+  seenElsewhere = () => false;
   #url;
   #hello;
   #decode;
@@ -216,7 +218,7 @@ export class Connection extends EventTarget {
 
   /** The line of a hidden page may sleep. */
   #ping() {
-    return this.send({ type: "ping", hidden: hidden() });
+    return this.send({ type: "ping", hidden: hidden() && (!this.seenElsewhere() || undefined) });
   }
 
   /** Both directions work. Only a ping that came back proves a line good: one that dies young is not tried ever faster. @param {string} type */

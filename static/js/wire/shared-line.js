@@ -10,7 +10,10 @@ import { hold } from "./locks.js";
 /** @typedef {import("./connection.js").ClientFrame} ClientFrame */
 /** @typedef {import("./connection.js").StateDetail} StateDetail */
 /** @typedef {import("./hub.js").Held} Held */
-/** To the page that has the line. @typedef {{from: string} & ({joins: Held | null} | {asks: true} | {wakes: true} | {says: ClientFrame})} Up */
+/**
+ * To the page that has the line. A page that is there says, with each pulse, whether anybody can see it.
+ * @typedef {{from: string} & ({joins: Held | null, seen: boolean} | {asks: true, seen: boolean} | {wakes: true} | {says: ClientFrame})} Up
+ */
 /**
  * From it, to one page or, with null, to all; with neither state nor frame a sign of life. `reign` grows with
  * every page that takes over: what comes from another is no continuation.
@@ -21,6 +24,8 @@ const ASLEEP = 4408;
 const PULSE_MS = 1_500;
 /** A page that runs answers within milliseconds, however hidden it is; not to so many pulses in a row, and it is frozen. */
 const UNANSWERED = 2;
+/** Nobody sees a page any more that has not said so for this long: its next pulse has come by then. */
+const SEEN_MS = 5_000;
 /** Pulses that a page waits to be shown how things stand, before it asks for that again. */
 const PATIENCE = 5;
 const LIFE = ["freeze", "resume", "online", "pageshow", "visibilitychange"];
@@ -53,6 +58,8 @@ export class SharedLine extends EventTarget {
   #shown = false;
   #pulses = 0;
   #unanswered = 0;
+  /** When a page that follows was last seen by somebody. */
+  #seenAt = -Infinity;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #pulse;
   #lived = (/** @type {Event} */ event) => this.#lives(event.type);
@@ -62,7 +69,7 @@ export class SharedLine extends EventTarget {
    * @param {import("./connection.js").Connection} options.line  opened where this page has the line
    * @param {() => string} options.group  whose line: the same in all pages that may share it; "" where that is not known yet
    * @param {() => Held | null} options.held  what this page has of the conversation it shows
-   * @param {EventTarget} [options.page]
+   * @param {EventTarget & {document?: {hidden: boolean}}} [options.page]
    */
   constructor({ line, group, held, page = globalThis }) {
     super();
@@ -70,6 +77,7 @@ export class SharedLine extends EventTarget {
     this.#group = group;
     this.#held = held;
     this.#page = page;
+    line.seenElsewhere = () => Date.now() - this.#seenAt < SEEN_MS;
     line.addEventListener("state", (event) => this.#lineIs(/** @type {CustomEvent<StateDetail>} */ (event).detail));
     line.addEventListener("frame", (event) => this.#lineSays(/** @type {CustomEvent<ServerFrame>} */ (event).detail));
   }
@@ -195,7 +203,7 @@ export class SharedLine extends EventTarget {
       this.#tell({ state: "reconnecting", code: null, retry_ms: null });
     } else if (event === "resume") {
       if (this.#role === "gone") void this.#join();
-    } else if (this.#role === "follows" && globalThis.document?.hidden !== true) {
+    } else if (this.#role === "follows" && this.#isSeen) {
       this.#post({ from: this.#me, wakes: true });
       this.#ask();
     }
@@ -233,6 +241,7 @@ export class SharedLine extends EventTarget {
   /** @param {Up} up */
   #serve(up) {
     const { from } = up;
+    if ("seen" in up && up.seen) this.#seenAt = Date.now();
     if ("wakes" in up) return this.#line.wake();
     if ("says" in up) return void this.#line.send(this.#hub.says(from, up.says));
     if (this.#line.state !== "open") return this.#tellPages(this.#told, from);
@@ -244,8 +253,13 @@ export class SharedLine extends EventTarget {
   #ask() {
     this.#unanswered += 1;
     this.#pulses += 1;
-    if (this.#shown || this.#pulses % PATIENCE !== 1) this.#post({ from: this.#me, asks: true });
-    else this.#post({ from: this.#me, joins: this.#held() });
+    const pulse = { from: this.#me, seen: this.#isSeen };
+    if (this.#shown || this.#pulses % PATIENCE !== 1) this.#post({ ...pulse, asks: true });
+    else this.#post({ ...pulse, joins: this.#held() });
+  }
+
+  get #isSeen() {
+    return this.#page.document?.hidden !== true;
   }
 
   /** @param {Up | Down} said */
