@@ -55,12 +55,19 @@ class Log:
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._closed = False
         self._batch_since: float | None = None  # monotonic; None while the thread waits for commands
+        self._refusing_since: float | None = None  # monotonic; None once the database has taken a batch again
+        self._refused_at = 0.0
 
     @property
     def behind_s(self) -> float:
-        """For how long the batch at hand has been waiting for the database; 0 when there is none."""
-        since = self._batch_since
-        return time.monotonic() - since if since is not None else 0.0
+        """For how long the database has taken nothing of what it was given; 0 where nothing waits.
+
+        What it refused counts for 10 s more: between two messages that it refuses it is no better.
+        """
+        now = time.monotonic()
+        refusing = now - self._refused_at < COMMAND_DEADLINE_S
+        since = (self._refusing_since if refusing else None) or self._batch_since
+        return now - since if since is not None else 0.0
 
     def open(self) -> None:
         """Starts the writer thread. Call it on the loop that will append."""
@@ -130,6 +137,7 @@ class Log:
             try:
                 _commit(pending)
             except (OperationalError, InterfaceError) as error:
+                self._note_refusal()
                 connection.close()
                 pending = _still_in_time(pending, error)
                 time.sleep(pause_s)
@@ -144,9 +152,16 @@ class Log:
                     pending[0].outcome = LogUnavailable(repr(error))
                 return
             else:
+                self._refusing_since = None
                 instruments.commit_seconds.observe(time.monotonic() - started)
                 instruments.commit_batch.observe(len(batch))
                 return
+
+    def _note_refusal(self) -> None:
+        now = time.monotonic()
+        if self._refusing_since is None or now - self._refused_at >= COMMAND_DEADLINE_S:
+            self._refusing_since = now
+        self._refused_at = now
 
     def _settle(self, batch: Sequence[_Item]) -> None:
         assert self._loop is not None  # noqa: S101 - open() set it before the thread started

@@ -128,12 +128,12 @@ def full_disk(url: str, writer: RunningProcess) -> Iterator[None]:
         resource.prlimit(writer.process.pid, resource.RLIMIT_FSIZE, before)
 
 
-# As PostgreSQL itself says it where a file cannot grow.
+# As PostgreSQL itself says it where a file cannot grow. What finds room in the pages that are there it takes all the
+# same, as the renewal of a lease.
 _NO_ROOM = """
 CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
 CREATE TRIGGER no_room BEFORE INSERT ON conversations_message EXECUTE FUNCTION no_room();
-CREATE TRIGGER no_room BEFORE UPDATE OR INSERT ON turns_processlease EXECUTE FUNCTION no_room();
 """
 
 
