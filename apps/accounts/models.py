@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.stores.ids import new_id, new_secret
 from apps.stores.sealed import SealedText
+from apps.stores.switch import switch
 
 WEEKDAYS = 7
 
@@ -140,20 +141,16 @@ class Site(models.Model):
             "In the currency of the endpoints' prices. Once reached, the builtin assistant answers until midnight UTC."
         ),
     )
-    prefetch = models.BooleanField(
+    prefetch = switch(
         _("prepares for the next question"),
-        default=False,
-        db_default=False,
-        help_text=_(
+        _(
             "Fetches a known customer's orders again while they read an answer, when earlier conversations say that "
             "the next question will need them."
         ),
     )
-    reads_drafts = models.BooleanField(
+    reads_drafts = switch(
         _("begins while the customer types"),
-        default=False,
-        db_default=False,
-        help_text=_(
+        _(
             "Sends what a customer is writing while they type, so that articles and orders are ready when they press "
             "send. The widget says so. A draft is never stored, logged or shown to anyone."
         ),

@@ -36,16 +36,22 @@ class CustomerMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentMessage:
-    """Refused with NOT_OWNER unless this agent owns the conversation."""
+class _ByAgent:
+    """What an agent does to a conversation of the workspace."""
 
     conversation: str
     workspace: str
     agent: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMessage(_ByAgent):
+    """Refused with NOT_OWNER unless this agent owns the conversation."""
+
     name: str
     client_id: str
     text: str
-    at: datetime
 
     @property
     def sender(self) -> str:
@@ -121,45 +127,27 @@ class RequestHandoff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Take:
+class Take(_ByAgent):
     """One agent takes the conversation; a second is refused with ALREADY_TAKEN. Reopens a resolved one."""
 
-    conversation: str
-    workspace: str
-    agent: str
     name: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HandBack:
+class HandBack(_ByAgent):
     """The owning agent leaves the conversation to the assistant. Refused with NOT_OWNER for others."""
 
-    conversation: str
-    workspace: str
-    agent: str
-    at: datetime
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolve:
+class Resolve(_ByAgent):
     """By its owner, or by any agent while no agent owns it."""
 
-    conversation: str
-    workspace: str
-    agent: str
     name: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reopen:
+class Reopen(_ByAgent):
     """Undoes a `Resolve`; nothing changes where the conversation is open."""
-
-    conversation: str
-    workspace: str
-    agent: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import assert_never
 
 from apps.accounts.agents import AgentIdentity
@@ -10,7 +11,6 @@ from apps.accounts.sessions import agent_for_session, session_key
 from apps.engine.types import FactsState
 from apps.gateway.origins import header, own_origin
 from apps.gateway.peer import Peer
-from apps.gateway.rates import of_address
 from apps.gateway.verbs import Verb, command_of
 from apps.inbox.presence import RENEW_S
 from apps.stores.database import in_database
@@ -20,23 +20,21 @@ from apps.wire import protocol as wire
 from apps.wire import server_frames as server
 from apps.wire.publish import Audience
 
-# What reaches the database.
-_COUNTED = (
-    client.Watch,
-    client.Send,
-    client.Take,
-    client.HandBack,
-    client.Resolve,
-    client.Reopen,
-    client.SetPresence,
-    client.FetchHistory,
-)
-
 
 class AgentPeer(Peer):
     """Known by its session's cookie. Hears the workspace's inbox, and one conversation while it is watched."""
 
     kind = "agent"
+    counted = (
+        client.Watch,
+        client.Send,
+        client.Take,
+        client.HandBack,
+        client.Resolve,
+        client.Reopen,
+        client.SetPresence,
+        client.FetchHistory,
+    )
     agent: AgentIdentity
     session = ""  # the key of the cookie
     watched = ""
@@ -51,22 +49,9 @@ class AgentPeer(Peer):
 
     async def frame(self, text: str) -> None:
         frame = client.parse_agent(text)
-        if isinstance(frame, client.Hello):
-            await self._hello(frame)
-        elif not self._greeted:
-            self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
-            self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
-        elif not isinstance(frame, _COUNTED) or self.within_rate(self._bounds, frame):
-            await self.answered(frame, self._act(frame))
+        await self.carry_out(frame, partial(self._act, frame))
 
-    async def _hello(self, hello: client.Hello) -> None:
-        if self._greeted:
-            self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
-            return
-        self.hello_came()
-        if not self.within_rate(of_address(self.address), hello):
-            self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
-            return
+    async def hello(self, hello: client.Hello) -> None:
         agent = await in_database(agent_for_session, header(self.scope, b"cookie"))
         if agent is None:
             self.refuse(wire.ErrorCode.BAD_TOKEN, "log in again", hello)

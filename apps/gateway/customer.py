@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import assert_never
 
 from django.core.exceptions import ValidationError
@@ -15,7 +16,6 @@ from apps.customers.identity import BadToken, Identified, TokenFault, identify
 from apps.gateway.beats import Beats
 from apps.gateway.origins import foreign_origin, site_allows
 from apps.gateway.peer import Peer
-from apps.gateway.rates import of_address
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.ahead.drafts import Draft, Drafting
@@ -26,22 +26,21 @@ from apps.wire import protocol as wire
 from apps.wire import server_frames as server
 from apps.wire.publish import Audience, Encoded
 
-# What reaches the database. Stopping an answer must always be possible.
-_COUNTED = (
-    client.Send,
-    client.RequestHandoff,
-    client.LeaveContact,
-    client.FetchHistory,
-    client.NewConversation,
-    client.OpenConversation,
-    client.ListConversations,
-)
-
 
 class CustomerPeer(Peer):
     """Known by the token or identity of its hello. Shows one conversation at a time."""
 
     kind = "customer"
+    # Stopping an answer must always be possible.
+    counted = (
+        client.Send,
+        client.RequestHandoff,
+        client.LeaveContact,
+        client.FetchHistory,
+        client.NewConversation,
+        client.OpenConversation,
+        client.ListConversations,
+    )
     who: Identified
     origin: str
     conversation = ""
@@ -54,22 +53,9 @@ class CustomerPeer(Peer):
         received = Waterfall(started=self.arrived)
         frame = client.parse_customer(text)
         received.add("gateway", self.arrived, time.monotonic())
-        if isinstance(frame, client.Hello):
-            await self._hello(frame)
-        elif not self._greeted:
-            self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
-            self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
-        elif not isinstance(frame, _COUNTED) or self.within_rate(self._bounds, frame):
-            await self.answered(frame, self._act(frame, received))
+        await self.carry_out(frame, partial(self._act, frame, received))
 
-    async def _hello(self, hello: client.Hello) -> None:
-        if self._greeted:
-            self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
-            return
-        self.hello_came()
-        if not self.within_rate(of_address(self.address), hello):
-            self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
-            return
+    async def hello(self, hello: client.Hello) -> None:
         try:
             who = await in_database(identify, hello.token, hello.identity)
         except BadToken as error:
@@ -115,7 +101,7 @@ class CustomerPeer(Peer):
                 self._shown.discard(other)
 
     async def _act(self, frame: client.CustomerFrame, received: Waterfall) -> None:  # noqa: C901 - one case a frame
-        if isinstance(frame, _COUNTED):
+        if isinstance(frame, self.counted):
             self._beats.asked()
         elif not isinstance(frame, client.Ping):
             self._beats.heard()

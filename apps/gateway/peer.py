@@ -48,6 +48,7 @@ class Peer:
     """
 
     kind = ""
+    counted: tuple[type[client.ClientFrame], ...] = ()  # what reaches the database
     arrived = 0.0  # monotonic: the frame being carried out
 
     def __init__(self, scope: dict[str, Any], connections: Connections) -> None:
@@ -89,11 +90,6 @@ class Peer:
     def _hello_missing(self) -> None:
         self.refuse(wire.ErrorCode.HELLO_MISSING, "no hello within 5 seconds")
         self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
-
-    def hello_came(self) -> None:
-        """How long it takes to look at it is not the client's fault."""
-        if self._deadline is not None:
-            self._deadline.cancel()
 
     def within_rate(self, bounds: tuple[Bound, ...], frame: client.ClientFrame) -> bool:
         """Whether it may do this now, which is counted; else it is told how long to wait."""
@@ -244,10 +240,36 @@ class Peer:
             self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
 
     async def frame(self, text: str) -> None:
-        """Parses and carries out one frame. Raises `FrameError`."""
+        """Parses one frame and has it carried out. Raises `FrameError`."""
         raise NotImplementedError
 
-    async def answered(self, frame: client.ClientFrame, action: Awaitable[None]) -> None:
+    async def hello(self, hello: client.Hello) -> None:
+        """Finds out who it is, and either hangs up or calls `greeted` and shows the first state."""
+        raise NotImplementedError
+
+    async def carry_out(self, frame: client.ClientFrame, act: Callable[[], Awaitable[None]]) -> None:
+        """The hello first, and once; then `act`, where it may do that now."""
+        if isinstance(frame, client.Hello):
+            if self._may_say_hello(frame):
+                await self.hello(frame)
+        elif not self._greeted:
+            self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
+            self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
+        elif not isinstance(frame, self.counted) or self.within_rate(self._bounds, frame):
+            await self._answered(frame, act())
+
+    def _may_say_hello(self, hello: client.Hello) -> bool:
+        if self._greeted:
+            self.refuse(wire.ErrorCode.BAD_FRAME, "hello was said before", hello)
+            return False
+        if self._deadline is not None:
+            self._deadline.cancel()  # how long it takes to look at it is not the client's fault
+        if self.within_rate(of_address(self.address), hello):
+            return True
+        self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
+        return False
+
+    async def _answered(self, frame: client.ClientFrame, action: Awaitable[None]) -> None:
         """Carries out an action and answers its refusals."""
         try:
             await action

@@ -17,6 +17,7 @@ from apps.llm.providers import dialects
 from apps.llm.spec import Api
 from apps.stores.ids import new_id
 from apps.stores.sealed import SealedText
+from apps.stores.switch import switch
 
 
 def validate_base_url(value: str) -> None:
@@ -166,29 +167,24 @@ class ModelEndpoint(Health):
         validators=[validate_extra_body],
         help_text=_('Added to every request, for example {"reasoning_effort": "low"}.'),
     )
-    continue_chains = models.BooleanField(
+    continue_chains = switch(
         _("send only what is new"),
-        default=True,
-        db_default=True,
-        help_text=_(
+        _(
             "Responses API: a question continues the last answer where the server still knows it, and sends the rest "
             "only when it does not."
         ),
+        on=True,
     )
-    keep_responses = models.BooleanField(
+    keep_responses = switch(
         _("the provider keeps answers"),
-        default=False,
-        db_default=False,
-        help_text=_(
+        _(
             "Responses API over HTTP: needed to send only what is new. The provider stores prompts and answers for a "
             "time of its own (OpenAI: 30 days)."
         ),
     )
-    prepare_prompts = models.BooleanField(
+    prepare_prompts = switch(
         _("read the prompt ahead"),
-        default=False,
-        db_default=False,
-        help_text=_(
+        _(
             "Before a question, the model reads what the prompt will begin with: at a start, after each answer, and "
             "when the customer begins to type. Shortens the wait where the server keeps what it has read: llama.cpp, "
             "vLLM, Ollama (which then keeps the model loaded), and the Responses API over WebSocket. The whole "
