@@ -39,15 +39,6 @@ def ended(web: Web, end: str) -> float:
     return metrics(web).get(f'chatsvc_drafts_total{{end="{end}"}}', 0.0)
 
 
-async def write(line: Open, text: str, number: int) -> None:
-    """A draft that the server has taken up: frames of one socket are carried out in order."""
-    await line.client.send(
-        {"type": "draft", "conversation": line.conversation, "text": text, "number": number}
-    )
-    await line.client.send({"type": "ping"})
-    await line.client.expect("pong")
-
-
 async def searched(web: Web, times: float) -> None:
     await asyncio.to_thread(wait_for, lambda: searches(web) == times)
 
@@ -73,7 +64,7 @@ async def test_what_was_drafted_is_not_searched_for_again(web: Web) -> None:
     world = await shop_that(reads_drafts=True)
     before, saved = searches(web), metrics(web)["chatsvc_drafts_saved_seconds_total"]
     async with talk(world, web) as (line, desk):
-        await write(line, QUESTION, 1)
+        await line.write(QUESTION, 1)
         await searched(web, before + 1)
         told = await marks(line, desk, f" {QUESTION}\n")
         answer = await line.answer()
@@ -88,7 +79,7 @@ async def test_another_text_is_searched_for_and_what_was_begun_is_counted_as_was
     world = await shop_that(reads_drafts=True)
     before, changed = searches(web), ended(web, "changed")
     async with talk(world, web) as (line, desk):
-        await write(line, OTHER, 1)
+        await line.write(OTHER, 1)
         await searched(web, before + 1)
         told = await marks(line, desk, QUESTION)
         answer = await line.answer()
@@ -106,15 +97,15 @@ async def test_the_newest_draft_wins(web: Web) -> None:
     replaced = ended(web, "replaced")
     async with talk(world, web) as (line, desk):
         before = searches(web)
-        await write(line, OTHER, 1)
+        await line.write(OTHER, 1)
         await searched(web, before + 1)
         # A server takes up no draft sooner than the protocol says: the next one that is taken up is the newest.
         number = 1
         while ended(web, "replaced") == replaced:
             number += 1
-            await write(line, QUESTION, number)
+            await line.write(QUESTION, number)
         await searched(web, before + 2)
-        await write(line, OTHER, 1)
+        await line.write(OTHER, 1)
         told = await marks(line, desk, QUESTION)
     assert (told["retrieval"], told["drafts"]) == ("draft", "2")
     assert float(told["draft_wasted_ms"]) > 0
@@ -124,7 +115,7 @@ async def test_nothing_is_begun_for_a_site_that_does_not_want_it(web: Web) -> No
     world = await shop_that(reads_drafts=False)
     before = searches(web)
     async with talk(world, web) as (line, desk):
-        await write(line, QUESTION, 1)
+        await line.write(QUESTION, 1)
         told = await marks(line, desk, QUESTION)
         refused = line.client.received("refused")
     assert not {"retrieval", "drafts"} & told.keys()
@@ -148,7 +139,7 @@ async def test_a_customer_who_leaves_takes_the_draft_along(web: Web) -> None:
     world = await shop_that(reads_drafts=True)
     left = ended(web, "left")
     async with world.customer(web) as line:
-        await write(line, QUESTION, 1)
+        await line.write(QUESTION, 1)
     await asyncio.to_thread(wait_for, lambda: ended(web, "left") == left + 1)
 
 
@@ -157,7 +148,7 @@ async def test_the_orders_that_a_draft_asks_for_are_there_when_it_is_sent(web: W
     identity = await asyncio.to_thread(world.identity, "mia")
     before = metrics(web).get('chatsvc_prefetches_total{outcome="fetched"}', 0.0)
     async with talk(world, web, identity=identity) as (line, desk):
-        await write(line, "Where is my order 1042?", 1)
+        await line.write("Where is my order 1042?", 1)
         fetched = 'chatsvc_prefetches_total{outcome="fetched"}'
         await asyncio.to_thread(wait_for, lambda: metrics(web).get(fetched, 0.0) == before + 1)
         told = await marks(line, desk, "Where is my order 1042?")
@@ -169,7 +160,7 @@ async def test_a_draft_leaves_no_trace_and_reaches_no_agent(web: Web, deployment
     before = searches(web)
     redis = Redis.from_url(deployment.redis_url, socket_connect_timeout=DEADLINE_S, socket_timeout=DEADLINE_S)
     async with redis, redis.monitor() as monitor, talk(world, web) as (line, desk):
-        await write(line, f"{QUESTION} {SECRET}", 1)
+        await line.write(f"{QUESTION} {SECRET}", 1)
         await searched(web, before + 1)
         await marks(line, desk, QUESTION)
         await redis.echo("the end")

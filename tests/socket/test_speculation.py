@@ -48,11 +48,6 @@ async def grows(web: Web, end: str, before: float) -> None:
     await asyncio.to_thread(wait_for, lambda: ended(web, end) == before + 1)
 
 
-async def write(line: Open, text: str, number: int = 1) -> None:
-    draft = {"type": "draft", "conversation": line.conversation, "text": text, "number": number}
-    await line.client.send(draft)
-
-
 async def answered(upstream: Upstream, times: int) -> None:
     """The model has ended so many answers."""
     await asyncio.to_thread(
@@ -75,7 +70,7 @@ async def test_the_answer_to_a_draft_is_there_when_it_is_sent(web: Web, plain_up
     world, used = await shop_with(plain_upstream), ended(web, "used")
     plain_upstream.next(Plan(script=Text(SAID)))
     async with world.customer(web) as line:
-        await write(line, f" {QUESTION}\n")
+        await line.write(f" {QUESTION}\n")
         await answered(plain_upstream, 1)
         assert line.client.received("delta") == line.client.received("turn.started") == []
         assert not await asyncio.to_thread(Event.objects.filter(conversation=line.conversation).exists)
@@ -93,7 +88,7 @@ async def test_what_was_said_so_far_is_shown_at_once_and_the_rest_as_it_comes(
     world = await shop_with(plain_upstream)
     plain_upstream.next(Plan(script=Text(words(400)), tokens_per_s=40))
     async with world.customer(web) as line:
-        await write(line, QUESTION)
+        await line.write(QUESTION)
         await plain_upstream.until("tokens_sent", 8)
         await line.say(QUESTION)
         started = await line.client.expect("turn.started")
@@ -122,7 +117,7 @@ async def test_for_another_text_it_is_thrown_away_and_counted_as_waste(
     before = metrics(web).get(wasted, 0.0)
     plain_upstream.next(Plan(script=Text("Never shown. " * 300), tokens_per_s=50), Plan(script=Text(SAID)))
     async with world.customer(web) as line:
-        await write(line, QUESTION)
+        await line.write(QUESTION)
         await plain_upstream.until("tokens_sent", 3)
         told = await marks(world, web, line, "And boots?")
         answer = await line.answer()
@@ -140,7 +135,7 @@ async def test_a_text_that_only_reads_the_same_is_asked_anew(web: Web, plain_ups
     world, differed = await shop_with(plain_upstream), ended(web, "differed")
     plain_upstream.next(Plan(script=Text("Never shown.")), Plan(script=Text(SAID)))
     async with world.customer(web) as line:
-        await write(line, "Do  lamps dream?")
+        await line.write("Do  lamps dream?")
         await answered(plain_upstream, 1)
         await line.say(QUESTION)
         answer = await line.answer()
@@ -157,7 +152,7 @@ async def test_nothing_is_begun_where_a_rule_acts_or_the_tokens_are_used_up(
 ) -> None:
     world, before = await shop_with(plain_upstream, tokens, **rule), ended(web, end)
     async with world.customer(web) as line:
-        await write(line, QUESTION)
+        await line.write(QUESTION)
         await grows(web, end, before)
     assert answers(plain_upstream) == []
 
@@ -167,9 +162,9 @@ async def test_half_of_an_endpoints_places_are_left_to_questions(web: Web, plain
     plain_upstream.next(Plan(script=Text("Never shown. " * 300), tokens_per_s=20))
     plain_upstream.always(Plan(script=Text(SAID)))
     async with world.customer(web) as first, world.customer(web) as second, world.customer(web) as asker:
-        await write(first, QUESTION)
+        await first.write(QUESTION)
         await plain_upstream.until("tokens_sent", 3)
-        await write(second, QUESTION)
+        await second.write(QUESTION)
         await grows(web, "busy", busy)
         await asker.say("And boots?")
         answer = await asker.answer()
@@ -188,7 +183,7 @@ async def test_a_rule_that_came_in_between_is_obeyed(web: Web, plain_upstream: U
             Rule.objects.create(site=world.site, name="b", condition='text == "Known?"', reply_en="Known.")
 
     async with world.customer(web) as line, world.customer(web) as other:
-        await write(line, QUESTION)
+        await line.write(QUESTION)
         await answered(plain_upstream, 1)
         await asyncio.to_thread(change)
         said = ""
@@ -211,7 +206,7 @@ async def test_a_customer_who_left_is_answered_with_what_was_begun(
     with ExitStack() as lock:
         async with http_line(address, "customer", "stream", hello=hello) as client:
             line = Open(client, await client.expect("welcome"))
-            await write(line, QUESTION)
+            await line.write(QUESTION)
             await answered(plain_upstream, 1)
             lock.enter_context(locked_database(deployment.database_url))
             sent = {"type": "message.send", "id": "m", "conversation": line.conversation, "text": QUESTION}
@@ -227,7 +222,7 @@ async def test_a_model_that_wants_a_person_gets_one_only_in_its_turn(
     world, acted = await shop_with(plain_upstream), ended(web, "acted")
     plain_upstream.always(Plan(script=ToolCall()))
     async with world.customer(web) as line:
-        await write(line, QUESTION)
+        await line.write(QUESTION)
         await grows(web, "acted", acted)
         assert not await asyncio.to_thread(Event.objects.filter(conversation=line.conversation).exists)
         await line.say(QUESTION)
@@ -239,7 +234,7 @@ async def test_one_that_failed_is_nobodys_failure(web: Web, plain_upstream: Upst
     world = await shop_with(plain_upstream)
     plain_upstream.next(refusal(400, "bad_request"), Plan(script=Text(SAID)))
     async with world.customer(web) as line:
-        await write(line, QUESTION)
+        await line.write(QUESTION)
         await answered(plain_upstream, 1)
         await line.say(QUESTION)
         answer = await line.answer()

@@ -116,8 +116,7 @@ async def test_a_draft_has_a_known_conversation_read_but_not_twice_in_a_row(
     read = await grown(web, why="draft", outcome="read")
     async with world.customer(web) as line:
         for number, text in enumerate(("Do lamps", "Do lamps dream")):
-            draft = {"type": "draft", "conversation": line.conversation, "text": text, "number": number}
-            await line.client.send(draft)
+            await line.write(text, number)
             await read(1)
         await line.say("Do lamps dream?")
         await line.answer()
@@ -125,6 +124,48 @@ async def test_a_draft_has_a_known_conversation_read_but_not_twice_in_a_row(
     ahead = [one for one in answers(plain_upstream) if one.serial < turn[0].serial]
     assert len(ahead) == 2  # the site's and the draft's
     assert "Do lamps" not in ahead[1].body
+
+
+async def test_a_drafts_articles_are_read_too_and_only_its_own_words_are_left(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await shop_with(plain_upstream, reads_drafts=True)
+    await asyncio.to_thread(world.articles)
+    read, used = await grown(web, why="draft", outcome="read"), warmed(web, "used")
+    question = "How long is the warranty of a lamp"
+    async with world.customer(web) as line:
+        await line.write(question)
+        await read(1)
+        await line.say(f"{question}?")
+        await line.answer()
+    turn = next(one for one in answers(plain_upstream) if ONE_TOKEN not in one.body)
+    ahead = [one for one in answers(plain_upstream) if one.serial < turn.serial][-1]
+    assert any("<articles>" in content for content in contents(ahead))
+    assert question not in ahead.body
+    assert contents(turn)[:-1] == contents(ahead)[:-1]
+    assert turn.cached_tokens >= ahead.prompt_tokens - 32
+    await asyncio.to_thread(wait_for, lambda: warmed(web, "used") == used + 1)
+
+
+async def test_another_draft_has_other_articles_read(web: Web, plain_upstream: Upstream) -> None:
+    world = await shop_with(plain_upstream, reads_drafts=True)
+    await asyncio.to_thread(world.articles)
+    read = await grown(web, why="draft", outcome="read")
+    replaced = 'chatsvc_drafts_total{end="replaced"}'
+    before = metrics(web).get(replaced, 0.0)
+    async with world.customer(web) as line:
+        await line.write("How long is the warranty of a lamp")
+        await read(1)
+        number = 1
+        while (
+            metrics(web).get(replaced, 0.0) == before
+        ):  # one that comes too soon after another is passed over
+            number += 1
+            await line.write("Where do you deliver parcels to", number)
+        await read(2)
+    first, second = answers(plain_upstream)[-2:]
+    assert contents(first)[:2] == contents(second)[:2]
+    assert contents(first)[2] != contents(second)[2]
 
 
 async def test_nothing_is_read_ahead_where_the_switch_is_off_or_the_server_keeps_nothing(
@@ -150,9 +191,7 @@ async def test_a_person_who_answers_is_not_read_ahead_of(web: Web, plain_upstrea
         say = {"type": "message.send", "id": "m", "conversation": line.conversation, "text": "Kim here."}
         await desk.send(say)
         await desk.expect("ack", id="m")
-        await line.client.send(
-            {"type": "draft", "conversation": line.conversation, "text": "Oh hello", "number": 1}
-        )
+        await line.write("Oh hello")
         await passed(1)
     assert len(answers(plain_upstream)) == 1  # the site's own
 

@@ -48,6 +48,14 @@ class Open:
         await self.client.expect("ack", id=message_id)
         return message_id
 
+    async def write(self, text: str, number: int = 1) -> None:
+        """A draft that the server has taken up: frames of one socket are carried out in order."""
+        await self.client.send(
+            {"type": "draft", "conversation": self.conversation, "text": text, "number": number}
+        )
+        await self.client.send({"type": "ping"})
+        await self.client.expect("pong")
+
     async def answer(self) -> Frame:
         """The durable message of the next assistant answer."""
         event = await self.client.expect(

@@ -15,7 +15,8 @@ from apps.engine.drafts import Step, Typing
 from apps.engine.needs import needs_facts
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.ahead.speculation import Drafted, Speculation, Speculations
+from apps.turns.ahead.expected import Drafted
+from apps.turns.ahead.speculation import Speculation, Speculations
 from apps.turns.ahead.warmups import Warmups
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
@@ -148,7 +149,7 @@ class Drafting:
         drafted = Drafted(draft.conversation, draft.asker, draft.text.strip(), draft.locale, self._search)
         self._ahead = self._drafts.speculations.begin(site, drafted)
         self._looking = spawn(self._runtime.answers.take_in(site, text, draft.locale), "answers for a draft")
-        self._drafts.warmups.typing(site, draft.conversation, draft.asker)
+        self._drafts.warmups.typing(site, drafted)
         due = time.monotonic() - self._refreshed_at > FACTS_SERVE_S
         if due and draft.asker.verified and needs_facts(text):
             self._refreshed_at = time.monotonic()

@@ -8,42 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from apps.accounts.resident import SiteSettings
-from apps.customers.facts import Asker
 from apps.engine.budget import TokenBudget
 from apps.engine.events import Done, HandoffCall, ModelEvent, OnModelEvent, TextDelta
-from apps.engine.needs import needs_facts
 from apps.engine.ports import ModelUnavailable
 from apps.engine.tokens import tokens_of_bytes
-from apps.engine.turn import expected_request
-from apps.engine.types import FactsState, ModelRequest
-from apps.stores.database import in_database
+from apps.engine.types import ModelRequest
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.job import turn_input
-from apps.turns.questions import awaits_customer
-from apps.turns.records import spent
-from apps.turns.retrieval import StartedRetrieval
+from apps.turns.ahead.expected import Drafted, expected_prompt
 from apps.turns.runtime import Runtime
 
 # For so long the draft must have stayed as it is, beyond the rest after which the widget tells it.
 STABLE_S: Final = 0.4
 # Of the process: questions that were sent must find the endpoints free.
 MOST_AT_ONCE: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Drafted:
-    """What a customer is writing, from whom and where, and the search of it."""
-
-    conversation: str
-    asker: Asker
-    text: str
-    locale: str
-    search: StartedRetrieval
 
 
 class Speculations:
@@ -158,7 +140,7 @@ class Speculation:
 
     async def _guess(self) -> None:
         owner = self._owner
-        request = await self._expected()
+        request = await expected_prompt(self._runtime, self._site, self._drafted)
         if request is None:
             instruments.speculations.labels("passed").inc()
             return
@@ -180,32 +162,6 @@ class Speculation:
         finally:
             owner.running -= 1
             budget.give_back(asked - self._spent())
-
-    async def _expected(self) -> ModelRequest | None:
-        """What the turn would ask its model, were the draft sent now; None where it should not be guessed."""
-        runtime, site, drafted = self._runtime, self._site, self._drafted
-        if not runtime.line.has_model(site.id) or await spent(site):
-            return None
-        if not await in_database(awaits_customer, drafted.conversation):
-            return None
-        context = await runtime.contexts.of(drafted.conversation, 0)
-        if not context.awaits_customer:
-            return None
-        facts = await runtime.facts.facts(drafted.asker, needed=False)
-        if facts.state is FactsState.UNAVAILABLE and needs_facts(drafted.text):
-            return None
-        passages = await drafted.search.passages()
-        if runtime.answers.holds(site, drafted.text, drafted.locale):
-            return None  # the turn will need no model
-        given = turn_input(
-            site,
-            conversation=drafted.conversation,
-            question=drafted.text,
-            locale=drafted.locale,
-            verified=drafted.asker.verified,
-            context=context.with_question(drafted.text),
-        )
-        return expected_request(given, facts, runtime.rules.current(site.id), passages)
 
     async def _hear(self, event: ModelEvent) -> None:
         if isinstance(event, HandoffCall) and not self._taken:

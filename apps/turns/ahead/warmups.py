@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from apps.accounts.resident import SiteSettings
@@ -18,6 +18,7 @@ from apps.engine.context import Context
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.types import ChatMessage, Facts, FactsState, ModelRequest, Usage
 from apps.telemetry import instruments
+from apps.turns.ahead.expected import Drafted, expected_prompt
 from apps.turns.job import Job, assistant_of, teams_of
 from apps.turns.runtime import Runtime
 
@@ -35,10 +36,13 @@ _NOBODY: Final = Facts(verified=False, state=FactsState.NONE)
 
 @dataclass(slots=True)
 class _Last:
-    """When the model last read the conversation; `read` is what a warm-up has cost that no turn has followed yet."""
+    """When the model last read the conversation. `read` is what a warm-up of these `messages` has cost that no turn has
+    followed yet.
+    """
 
     at: float
     read: Usage | None = None
+    messages: tuple[ChatMessage, ...] = ()
 
 
 class Warmups:
@@ -86,12 +90,15 @@ class Warmups:
 
     async def _read_site(self, site: SiteSettings, policy: ChatMessage) -> None:
         request = _request(site, (policy, facts_message(_NOBODY)))
-        if not self._takes(site.id, request):
+        budget = self._budget(site.id)
+        if not budget.take(request.prompt_tokens, time.monotonic()):
             instruments.warmups.labels("site", "capped").inc()
             return
         told = await self._runtime.line.prepare_all(site.id, request)
         for usage in told:
             _count_tokens(usage)
+        if not told:
+            budget.give_back(request.prompt_tokens)
         instruments.warmups.labels("site", "read" if told else "passed").inc()
 
     def question(self, conversation: str) -> None:
@@ -117,16 +124,17 @@ class Warmups:
         if goes_on:
             self._begin("turn", job.site, job.conversation, job.asker)
 
-    def typing(self, site: SiteSettings, conversation: str, asker: Asker) -> None:
-        """The customer writes: has it read now, unless that was done lately."""
-        last = self._last.get(conversation)
-        if last is None or time.monotonic() - last.at > STILL_WARM_S:
-            self._begin("draft", site, conversation, asker)
+    def typing(self, site: SiteSettings, drafted: Drafted) -> None:
+        """The customer writes: has read what their question would come behind, its articles included, unless it was."""
+        self._begin("draft", site, drafted.conversation, drafted.asker, drafted)
 
-    def _begin(self, why: str, site: SiteSettings, conversation: str, asker: Asker) -> None:
-        if conversation in self._running or not self._runtime.line.prepares(site.id):
+    def _begin(
+        self, why: str, site: SiteSettings, conversation: str, asker: Asker, drafted: Drafted | None = None
+    ) -> None:
+        if not self._runtime.line.prepares(site.id):
             return
-        task = self._runtime.spawn(self._read(why, site, conversation, asker), "warm-up")
+        self.question(conversation)  # an older draft's
+        task = self._runtime.spawn(self._read(why, site, conversation, asker, drafted), "warm-up")
         self._running[conversation] = task
         task.add_done_callback(lambda ended: self._ended(conversation, ended))
 
@@ -134,38 +142,56 @@ class Warmups:
         if self._running.get(conversation) is task:
             del self._running[conversation]
 
-    async def _read(self, why: str, site: SiteSettings, conversation: str, asker: Asker) -> None:
-        outcome = "ended"  # by a question
+    async def _read(
+        self, why: str, site: SiteSettings, conversation: str, asker: Asker, drafted: Drafted | None
+    ) -> None:
+        outcome = "ended"  # by a question, or a newer draft
         try:
-            outcome = await self._tried(site, conversation, asker)
+            if drafted is not None:
+                request = await self._before_question(site, drafted)
+            else:
+                request = await self._known(site, conversation, asker)
+            outcome = await self._tried(site, conversation, request) if request is not None else "passed"
         finally:
             instruments.warmups.labels(why, outcome).inc()
 
-    async def _tried(self, site: SiteSettings, conversation: str, asker: Asker) -> str:
+    async def _known(self, site: SiteSettings, conversation: str, asker: Asker) -> ModelRequest | None:
+        """What the next prompt will begin with, whatever is asked."""
         context = await self._runtime.contexts.of(conversation, 0)
         if not context.awaits_customer:
-            return "passed"
+            return None
         facts = await self._facts(asker) if not context.head else None
-        request = _request(site, context.known(_policy(site), facts), conversation, context)
-        if not self._takes(site.id, request):
+        return _request(site, context.known(_policy(site), facts), conversation, context)
+
+    async def _before_question(self, site: SiteSettings, drafted: Drafted) -> ModelRequest | None:
+        """All of the prompt but the draft's own words, which are nobody's yet."""
+        request = await expected_prompt(self._runtime, site, drafted)
+        return replace(request, messages=request.messages[:-1], question="") if request is not None else None
+
+    async def _tried(self, site: SiteSettings, conversation: str, request: ModelRequest) -> str:
+        last, now = self._last.get(conversation), time.monotonic()
+        if last is not None and last.messages == request.messages and now - last.at < STILL_WARM_S:
+            return "passed"
+        budget = self._budget(site.id)
+        if not budget.take(request.prompt_tokens, now):
             return "capped"
         usage = await self._runtime.line.prepare(site.id, request)
+        budget.give_back(request.prompt_tokens if usage is None else usage.cached_tokens)
         if usage is None:
             return "passed"
         _count_tokens(usage)
-        before = self._last.pop(conversation, None)
-        if before is not None and before.read is not None:
-            _settle(before.read, "wasted")
-        self._last[conversation] = _Last(time.monotonic(), usage)
+        if last is not None and last.read is not None:
+            _settle(last.read, "wasted")
+        self._last.pop(conversation, None)
+        self._last[conversation] = _Last(time.monotonic(), usage, request.messages)
         return "read"
 
     async def _facts(self, asker: Asker) -> ChatMessage | None:
         facts = await self._runtime.facts.facts(asker, needed=False)
         return None if facts.state is FactsState.UNAVAILABLE else facts_message(facts)
 
-    def _takes(self, site_id: str, request: ModelRequest) -> bool:
-        budget = self._budgets.setdefault(site_id, TokenBudget(TOKENS_A_MINUTE))
-        return budget.take(request.prompt_tokens, time.monotonic())
+    def _budget(self, site_id: str) -> TokenBudget:
+        return self._budgets.setdefault(site_id, TokenBudget(TOKENS_A_MINUTE))
 
     def _forget_old(self) -> None:
         """Customers who did not come back have asked nothing."""
