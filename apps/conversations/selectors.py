@@ -136,6 +136,7 @@ class SaidSince:
 
     epoch: str
     newest: int
+    owner: OwnerKind
     utterances: tuple[Utterance, ...]
 
 
@@ -144,7 +145,9 @@ def said_after(conversation: str, seq: int) -> SaidSince:
 
     A removed message is given with an empty text; an interrupted part is left out, for another part follows it.
     """
-    epoch, newest = Conversation.objects.values_list("epoch", "last_seq").get(pk=conversation)
+    epoch, newest, owner = Conversation.objects.values_list("epoch", "last_seq", "owner_kind").get(
+        pk=conversation
+    )
     rows = (
         Event.objects.filter(
             conversation_id=conversation, seq__gt=seq, seq__lte=newest, message__isnull=False
@@ -157,7 +160,7 @@ def said_after(conversation: str, seq: int) -> SaidSince:
         Utterance(Speaker(author), "" if state == MessageState.REMOVED else text, place)
         for author, text, place, state in rows
     )
-    return SaidSince(epoch, newest, tuple(said))
+    return SaidSince(epoch, newest, OwnerKind(owner), tuple(said))
 
 
 def average_turns(before: datetime) -> float | None:

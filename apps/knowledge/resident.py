@@ -24,11 +24,15 @@ EMBED_DEADLINE_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to: the question's vector too (None: words alone decided), and what version was searched."""
+    """What a search came to, and what version was searched.
+
+    `vector` is the question's; None where words alone decided, which is `worse`, or where there was nothing to search.
+    """
 
     passages: tuple[Passage, ...]
     vector: Vector | None
     version: int
+    worse: bool = False
 
 
 class KnowledgeResident(Resident[Corpus]):
@@ -54,13 +58,15 @@ class KnowledgeResident(Resident[Corpus]):
         version = self.loaded_version(site_id)  # before the corpus: never newer than what is searched
         corpus = self.loaded(site_id)
         if corpus is None:
-            return Found((), None, 0)
+            return Found((), None, 0, worse=True)
+        if not corpus.entries:
+            return Found((), None, version)
         vector = await self._vector(question)
         knowledge_searches.labels(by="words" if vector is None else "meaning").inc()
         passages = await asyncio.get_running_loop().run_in_executor(
             self._ranking, corpus.passages, question, vector, locale, limit
         )
-        return Found(passages, vector, version)
+        return Found(passages, vector, version, worse=vector is None)
 
     async def _vector(self, question: str) -> Vector | None:
         try:

@@ -143,6 +143,14 @@ llm_prepared = Counter(
     "Prompts read before their question, by whether the question came",
     ["outcome"],
 )
+asked_early = Counter(
+    "chatsvc_asked_early_total",
+    "Prompts of questions that were being stored: used by their turn, differed, unneeded, failed, passed (not asked)",
+    ["end"],
+)
+asked_early_seconds = Counter(
+    "chatsvc_asked_early_seconds_total", "By how much models were asked sooner than their turns were open"
+)
 warmups = Counter(
     "chatsvc_warmups_total",
     "Beginnings of prompts to be read ahead, after a turn, at a draft or of a site: read, passed, capped, ended",

@@ -42,6 +42,7 @@ class Waterfall:
     marks: dict[str, str] = field(default_factory=dict)
     gaps: list[int] = field(default_factory=lambda: [0] * (len(GAP_BOUNDS_MS) + 1))
     painted_ms: float | None = None
+    _asked_ms: float | None = None
     _pieces: list[Bar] = field(default_factory=list)
     _first_token: float | None = None
     _last_token: float = 0.0
@@ -59,6 +60,14 @@ class Waterfall:
         """A piece of a stage between two monotonic times, in seconds."""
         self._pieces.append(Bar(name, (begun - self.started) * 1000, (ended - begun) * 1000))
 
+    def asked_early(self, early: Waterfall) -> None:
+        """The model was asked before the turn was open. The stages of that, since the same receipt, are those which the
+        first token waited for: they take the place of the turn's own.
+        """
+        names = {piece.name for piece in early._pieces}
+        self._pieces = [piece for piece in self._pieces if piece.name not in names] + early._pieces
+        self._asked_ms = max(piece.end_ms for piece in early._pieces)
+
     def elapsed_ms(self) -> float:
         """Since the receipt of the question."""
         return (time.monotonic() - self.started) * 1000
@@ -66,13 +75,15 @@ class Waterfall:
     def token(self) -> float | None:
         """A piece of the answer came: the seconds since the one before, None for the first.
 
-        The stage of the first one began where the last stage before it ended.
+        The stage of the first one began where the model was asked, which is where the last stage before it ended.
         """
         before, self._last_token = self._last_token, time.monotonic()
         if self._first_token is None:
             self._first_token = self._last_token
-            last_end = max((piece.end_ms for piece in self._pieces), default=0.0) / 1000 + self.started
-            self.add("first_token", last_end, self._first_token)
+            asked_ms = self._asked_ms
+            if asked_ms is None:
+                asked_ms = max((piece.end_ms for piece in self._pieces), default=0.0)
+            self.add("first_token", asked_ms / 1000 + self.started, self._first_token)
             return None
         gap = self._last_token - before
         self.gaps[bisect_left(GAP_BOUNDS_MS, gap * 1000)] += 1
@@ -82,7 +93,7 @@ class Waterfall:
         """The answer broke off and begins again: what was measured of it is another record's."""
         self._pieces = [piece for piece in self._pieces if piece.name in ONCE]
         self.gaps = [0] * len(self.gaps)
-        self.painted_ms, self._first_token = None, None
+        self.painted_ms, self._first_token, self._asked_ms = None, None, None
 
     def paint(self, ms: float) -> bool:
         """The client showed the first text so long after the customer submitted the question. Only the first counts."""

@@ -50,7 +50,7 @@ class StartedRetrieval:
     def serves_yet(self) -> bool:
         """Whether a search begun now could find no more: the knowledge is the same, and the vector did not fail."""
         same = self._knowledge.loaded_version(self._site) == self._at_start
-        return same and (not self._task.done() or self.vector is not None)
+        return same and (not self._task.done() or (self._found is not None and not self._found.worse))
 
     @property
     def running(self) -> bool:

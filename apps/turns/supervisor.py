@@ -17,6 +17,7 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry.waterfall import Waterfall
+from apps.turns.ahead.early import ask_early
 from apps.turns.ahead.foresight import Answered, Foresight
 from apps.turns.ahead.warmups import Warmups
 from apps.turns.between.announcements import (
@@ -78,17 +79,20 @@ class Supervisor:
         retrieval = said.drafted or self._search(said)
         live = self._runners.get(said.conversation)
         superseding = live if live is not None and live.hold() else None
+        ahead = said.ahead
+        if ahead is None and live is None and not self._draining:
+            ahead = ask_early(runtime, site, said, retrieval)
 
         def begin(appended: c.Appended) -> None:
             if site is not None and appended.opened is not None:
-                job = job_for(said, site, appended, retrieval, said.received, ahead=said.ahead)
+                job = job_for(said, site, appended, retrieval, said.received, ahead=ahead)
                 self._start(job, appended.opened)
             else:
                 let_go()
 
         def let_go() -> None:
             retrieval.cancel()
-            _end(said.ahead)
+            _end(ahead)
 
         try:
             with said.received.stage("receive"):
@@ -191,6 +195,7 @@ class Supervisor:
             case ResidentsMoved():
                 self._residents.hurry()
             case OwnerMoved():
+                self._runtime.contexts.owner_moved(announcement.conversation)
                 self._cut_older(announcement.conversation, announcement.version)
             case StopPressed():
                 self._stop_here(announcement)

@@ -26,6 +26,7 @@ class Mechanism(StrEnum):
     RESIDENT_CONTEXT = "resident context"  # C2: the whole history is read in each turn
     STABLE_PREFIX = "stable prefix"  # C3: articles and facts stand before the history
     EARLY_SEARCH = "early search"  # the search starts when the turn asks for it, not with the question
+    EARLY_REQUEST = "early request"  # the model is asked when the question is stored
     FIRST_TOKENS_AT_ONCE = "first tokens at once"  # L7: every token waits for the 50 ms tick
 
 
@@ -120,6 +121,12 @@ def without_early_search() -> None:
     supervisor.Supervisor._search = search  # type: ignore[method-assign]
 
 
+def without_early_request() -> None:
+    from apps.turns import supervisor  # noqa: PLC0415
+
+    supervisor.ask_early = lambda *_: None  # type: ignore[attr-defined]
+
+
 def without_first_tokens_at_once() -> None:
     from apps.turns import fanout  # noqa: PLC0415
 
@@ -143,6 +150,7 @@ LEAVE_OUT: dict[Mechanism, Callable[[], None]] = {
     Mechanism.RESIDENT_CONTEXT: without_resident_context,
     Mechanism.STABLE_PREFIX: without_stable_prefix,
     Mechanism.EARLY_SEARCH: without_early_search,
+    Mechanism.EARLY_REQUEST: without_early_request,
     Mechanism.FIRST_TOKENS_AT_ONCE: without_first_tokens_at_once,
 }
 

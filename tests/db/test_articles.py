@@ -250,3 +250,13 @@ def test_without_a_model_the_search_goes_by_words(site: Site, caplog: pytest.Log
     resident.refresh(site.pk, 1)
     assert search(resident, site, "Can I return worn boots?")[0] == ("Boots you have worn", True)
     assert "words alone" in caplog.text
+
+
+def test_where_there_is_nothing_to_search_no_model_is_missed(site: Site) -> None:
+    resident = KnowledgeResident(NoEmbedder())
+    resident.refresh(site.pk, 1)
+    found = asyncio.run(resident.search(site.pk, "Can I return worn boots?", "en"))
+    assert (found.passages, found.version, found.worse) == ((), 1, False)
+    demo.load(site)
+    resident.refresh(site.pk, 2)
+    assert asyncio.run(resident.search(site.pk, "Can I return worn boots?", "en")).worse

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from apps.accounts.resident import SiteSettings
 from apps.customers.facts import Asker
+from apps.engine.context import Context
 from apps.engine.needs import needs_facts
+from apps.engine.ports import Trace
 from apps.engine.turn import expected_request
 from apps.engine.types import FactsState, ModelRequest
 from apps.stores.database import in_database
@@ -28,30 +30,41 @@ class Drafted:
     search: StartedRetrieval
 
 
-async def expected_prompt(runtime: Runtime, site: SiteSettings, drafted: Drafted) -> ModelRequest | None:
-    """What the turn would ask its model, were the draft sent now; None where it should not be guessed.
+async def context_of_draft(runtime: Runtime, site: SiteSettings, drafted: Drafted) -> Context | None:
+    """The conversation with the draft as its question; None where that would not be the assistant's, or its model's.
 
-    Waits for the draft's search. One query, another where the site's money has a cap.
+    One query, another where the site's money has a cap.
     """
-    if not runtime.line.has_model(site.id) or await spent(site):
-        return None
-    if not await in_database(awaits_customer, drafted.conversation):
+    if await spent(site) or not await in_database(awaits_customer, drafted.conversation):
         return None
     context = await runtime.contexts.of(drafted.conversation, 0)
-    if not context.awaits_customer:
+    return context.with_question(drafted.text) if context.awaits_customer else None
+
+
+async def expected_prompt(
+    runtime: Runtime, site: SiteSettings, drafted: Drafted, context: Context, trace: Trace
+) -> ModelRequest | None:
+    """What the turn would ask its model, were the draft sent now; None where it would not, or need not.
+
+    `context` is the conversation with the draft as its question. Waits for the draft's search; no query.
+    """
+    if not runtime.line.has_model(site.id):
         return None
-    facts = await runtime.facts.facts(drafted.asker, needed=False)
+    with trace.stage("profile"):
+        facts = await runtime.facts.facts(drafted.asker, needed=False)
     if facts.state is FactsState.UNAVAILABLE and needs_facts(drafted.text):
         return None
-    passages = await drafted.search.passages()
-    if runtime.answers.holds(site, drafted.text, drafted.locale):
-        return None  # the turn will need no model
-    given = turn_input(
-        site,
-        conversation=drafted.conversation,
-        question=drafted.text,
-        locale=drafted.locale,
-        verified=drafted.asker.verified,
-        context=context.with_question(drafted.text),
-    )
-    return expected_request(given, facts, runtime.rules.current(site.id), passages)
+    with trace.stage("retrieval"):
+        passages = await drafted.search.passages()
+    if runtime.answers.holds(site, drafted.text, drafted.locale, drafted.search, passages):
+        return None
+    with trace.stage("context"):
+        given = turn_input(
+            site,
+            conversation=drafted.conversation,
+            question=drafted.text,
+            locale=drafted.locale,
+            verified=drafted.asker.verified,
+            context=context,
+        )
+        return expected_request(given, facts, runtime.rules.current(site.id), passages)

@@ -1,7 +1,5 @@
-"""Answers begun before their question is sent, where a site has tokens for that: heard by nobody until the very prompt
-of a turn is the one that was guessed, and thrown away otherwise.
-
-Nothing here has an effect: no rule acts, nobody is handed over to, nothing is stored or told.
+"""Answers begun before their question is sent, where a site has tokens for that: thrown away unless the very prompt of
+a turn is the one that was guessed.
 """
 
 from __future__ import annotations
@@ -13,13 +11,11 @@ from typing import Final
 
 from apps.accounts.resident import SiteSettings
 from apps.engine.budget import TokenBudget
-from apps.engine.events import Done, HandoffCall, ModelEvent, OnModelEvent, TextDelta
-from apps.engine.ports import ModelUnavailable
-from apps.engine.tokens import tokens_of_bytes
-from apps.engine.types import ModelRequest
+from apps.engine.events import HandoffCall, ModelEvent
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.ahead.expected import Drafted, expected_prompt
+from apps.turns.ahead.answer import AnswerAhead
+from apps.turns.ahead.expected import Drafted, context_of_draft, expected_prompt
 from apps.turns.runtime import Runtime
 
 # For so long the draft must have stayed as it is, beyond the rest after which the widget tells it.
@@ -48,153 +44,60 @@ class Speculations:
         return held
 
 
-class Speculation:
-    """One guess. `tell` gives it to its turn; `end` throws it away. Whichever comes first counts."""
+class Speculation(AnswerAhead):
+    """One guess."""
 
     def __init__(self, owner: Speculations, site: SiteSettings, drafted: Drafted) -> None:
         self._owner, self._runtime = owner, owner.runtime
         self._site, self._drafted = site, drafted
-        self._request: ModelRequest | None = None
-        self._began = 0.0
-        self._first_s: float | None = None  # after which the model spoke
-        self._heard: list[ModelEvent] = []
-        self._failure = ""
-        self._over = False  # nothing more comes
-        self._taken = self._ended = False
-        self._changed = asyncio.Event()
-        self._task = self._runtime.spawn(self._run(), "speculation")
+        super().__init__(self._runtime.spawn, "speculation")
 
-    def begun(self) -> bool:
-        """Whether a model has been asked."""
-        return self._request is not None
-
-    def fits(self, request: ModelRequest) -> bool:
-        """Whether it answers this prompt, byte for byte: rules, articles, facts and history are then the same too."""
-        guessed = self._request
-        return (
-            guessed is not None
-            and not (self._failure or self._taken or self._ended)
-            and (guessed.messages, guessed.teams, guessed.max_output_tokens)
-            == (request.messages, request.teams, request.max_output_tokens)
-        )
-
-    async def tell(self, on_event: OnModelEvent, trace: Waterfall) -> bool:
-        """What was said already at once, and the rest as it comes. False where it failed and nothing was told.
-
-        Raises `ModelUnavailable` when it broke off later. Cancelling it stops the model.
-        """
-        self._taken = True
-        waited_s = time.monotonic() - self._began
-        saved_s = waited_s if self._first_s is None else min(self._first_s, waited_s)
-        told = 0
+    async def ask(self) -> None:
+        await asyncio.sleep(STABLE_S)
         try:
-            while not (self._over and told == len(self._heard)):
-                self._changed.clear()
-                news = self._heard[told:]
-                if news and not told:
-                    instruments.speculation_saved_seconds.inc(saved_s)
-                    trace.marks.update(
-                        {"speculation": "used", "speculation_saved_ms": f"{saved_s * 1000:.1f}"}
-                    )
-                told += len(news)
-                for event in _joined(news):
-                    await on_event(event)
-                if not (self._over or told < len(self._heard)):
-                    await self._changed.wait()
-        finally:
-            self._task.cancel()
-            self._count("used" if told else "failed")
-        if told and self._failure:
-            raise ModelUnavailable(self._failure, said=True)
-        return not self._failure
-
-    def end(self, fate: str) -> None:
-        """It is of no use: `changed`, `replaced`, `left`, `differed` …"""
-        if self._taken or self._ended:
-            return
-        self._ended = True
-        self._task.cancel()
-        if self.begun():
-            self._count(fate)
-
-    async def _run(self) -> None:
-        try:
-            await asyncio.sleep(STABLE_S)
             await self._guess()
-        except ModelUnavailable as unavailable:
-            self._fail(unavailable.reason, "failed")
         except _Acted:
-            self._fail("acted", "acted")
-        except Exception:
-            self._fail("broken", "failed")
-            raise
-        finally:
-            self._over = True
-            self._changed.set()
+            self.fail("acted", "acted")
 
-    def _fail(self, reason: str, fate: str) -> None:
-        self._failure = reason
-        if not (self._taken or self._ended):
-            self._ended = True
-            self._count(fate)
+    async def hear(self, event: ModelEvent) -> None:
+        if isinstance(event, HandoffCall) and not self.taken:
+            raise _Acted
+        await super().hear(event)
+
+    def count(self, fate: str) -> None:
+        instruments.speculations.labels(fate).inc()
+        instruments.speculation_tokens.labels("used" if fate == "used" else "wasted").inc(self.spent())
+
+    def used(self, trace: Waterfall, waited_s: float) -> None:
+        saved_s = waited_s if self.first_s is None else min(self.first_s, waited_s)
+        instruments.speculation_saved_seconds.inc(saved_s)
+        trace.marks.update({"speculation": "used", "speculation_saved_ms": f"{saved_s * 1000:.1f}"})
 
     async def _guess(self) -> None:
-        owner = self._owner
-        request = await expected_prompt(self._runtime, self._site, self._drafted)
+        owner, runtime, site = self._owner, self._runtime, self._site
+        request, context = None, await context_of_draft(runtime, site, self._drafted)
+        if context is not None:
+            request = await expected_prompt(runtime, site, self._drafted, context, Waterfall())
         if request is None:
             instruments.speculations.labels("passed").inc()
             return
-        if not await self._runtime.line.has_room(self._site.id, request):
+        if not await runtime.line.has_room(site.id, request):
             instruments.speculations.labels("busy").inc()
             return
-        budget, now = owner.budget(self._site), time.monotonic()
+        budget, now = owner.budget(site), time.monotonic()
         asked = request.prompt_tokens + request.max_output_tokens
         if owner.running >= MOST_AT_ONCE or not budget.take(asked, now):
             instruments.speculations.labels("capped").inc()
             return
-        self._request, self._began = request, now
+        self.request, self.began = request, now
         owner.running += 1
         try:
             # Of no conversation: a chain that was guessed wrong would cost the right one its place.
-            await self._runtime.line.stream(
-                self._site.id, replace(request, cache_key=""), self._hear, or_builtin=False
-            )
+            await runtime.line.stream(site.id, replace(request, cache_key=""), self.hear, or_builtin=False)
         finally:
             owner.running -= 1
-            budget.give_back(asked - self._spent())
-
-    async def _hear(self, event: ModelEvent) -> None:
-        if isinstance(event, HandoffCall) and not self._taken:
-            raise _Acted
-        if self._first_s is None:
-            self._first_s = time.monotonic() - self._began
-        self._heard.append(event)
-        self._changed.set()
-
-    def _count(self, fate: str) -> None:
-        instruments.speculations.labels(fate).inc()
-        instruments.speculation_tokens.labels("used" if fate == "used" else "wasted").inc(self._spent())
-
-    def _spent(self) -> int:
-        """Prompt, and answer so far; as the model told, else estimated."""
-        for event in self._heard:
-            if isinstance(event, Done) and event.usage is not None:
-                return event.usage.prompt_tokens + event.usage.completion_tokens
-        said = sum(len(event.text.encode()) for event in self._heard if isinstance(event, TextDelta))
-        return (self._request.prompt_tokens if self._request is not None else 0) + tokens_of_bytes(said)
+            budget.give_back(asked - self.spent())
 
 
 class _Acted(Exception):
     """The model wants to do something: that is for a turn."""
-
-
-def _joined(events: list[ModelEvent]) -> list[ModelEvent]:
-    """The same with texts that follow one another as one."""
-    joined: list[ModelEvent] = []
-    for event in events:
-        last = joined[-1] if joined else None
-        if isinstance(event, TextDelta) and isinstance(last, TextDelta):
-            joined[-1] = TextDelta(last.text + event.text)
-        else:
-            joined.append(event)
-    return joined

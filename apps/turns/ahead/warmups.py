@@ -18,7 +18,8 @@ from apps.engine.context import Context
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.types import ChatMessage, Facts, FactsState, ModelRequest, Usage
 from apps.telemetry import instruments
-from apps.turns.ahead.expected import Drafted, expected_prompt
+from apps.telemetry.waterfall import Waterfall
+from apps.turns.ahead.expected import Drafted, context_of_draft, expected_prompt
 from apps.turns.job import Job, assistant_of, teams_of
 from apps.turns.runtime import Runtime
 
@@ -165,7 +166,10 @@ class Warmups:
 
     async def _before_question(self, site: SiteSettings, drafted: Drafted) -> ModelRequest | None:
         """All of the prompt but the draft's own words, which are nobody's yet."""
-        request = await expected_prompt(self._runtime, site, drafted)
+        context = await context_of_draft(self._runtime, site, drafted)
+        if context is None:
+            return None
+        request = await expected_prompt(self._runtime, site, drafted, context, Waterfall())
         return replace(request, messages=request.messages[:-1], question="") if request is not None else None
 
     async def _tried(self, site: SiteSettings, conversation: str, request: ModelRequest) -> str:

@@ -81,12 +81,25 @@ class Answers:
         elif site.answer_cache == AnswerCacheMode.FULL:
             self.pull(scope)
 
-    def holds(self, site: SiteSettings, text: str, locale: str) -> bool:
-        """Whether this process has an answer to the same words. Books nothing."""
+    def holds(
+        self,
+        site: SiteSettings,
+        text: str,
+        locale: str,
+        search: StartedRetrieval,
+        passages: Sequence[Passage],
+    ) -> bool:
+        """Whether this process has an answer to the same question, whose search has found this. Books nothing."""
         question, settings = question_of(text, locale), self._sites.loaded_version(site.id)
         if site.answer_cache == AnswerCacheMode.OFF or question is None:
             return False
-        return self.store.holds(self._scope(site, text, locale, settings), question.key)
+        scope = self._scope(site, text, locale, settings)
+        if self.store.holds(scope, question.key):
+            return True
+        if site.answer_cache != AnswerCacheMode.FULL:
+            return False
+        look = self.store.similar(scope, question, search.vector, _titles(passages), time.time())
+        return look.answer is not None
 
     def _scope(self, site: SiteSettings, question: str, locale: str, settings: int) -> Scope:
         rules, knowledge = self._rules.loaded_version(site.id), self._knowledge.loaded_version(site.id)
@@ -164,8 +177,10 @@ class TurnAnswers:
         if self._mode != AnswerCacheMode.FULL:
             return Look()
         started = time.perf_counter()
-        scope, titles = self._searched(), tuple(p.title for p in passages if p.answerable)
-        look = self._answers.store.similar(scope, question, self._retrieval.vector, titles, time.time())
+        scope = self._searched()
+        look = self._answers.store.similar(
+            scope, question, self._retrieval.vector, _titles(passages), time.time()
+        )
         self._looked_s += time.perf_counter() - started
         for reason in look.vetoes:
             instruments.answer_cache_vetoes.labels(reason.value).inc()
@@ -200,3 +215,8 @@ class TurnAnswers:
         instruments.answer_cache_looks.labels(by or "miss").inc()
         if by:
             instruments.answer_cache_saved_seconds.inc(self._worth.saved_ms / 1000)
+
+
+def _titles(passages: Sequence[Passage]) -> tuple[str, ...]:
+    """Of the articles that hold an answer."""
+    return tuple(passage.title for passage in passages if passage.answerable)

@@ -20,7 +20,7 @@ from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.turns.kept.context_copies import ContextCopies, written
 from apps.turns.spawn import Spawn
-from apps.wire.protocol import MessageState
+from apps.wire.protocol import MessageState, OwnerKind
 from apps.wire.server_frames import Event
 
 LIFETIME_S = 600.0
@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 class _Resident:
     context: Context
     epoch: str
+    owner: OwnerKind  # as this process last heard
     used_at: float
     size: int
 
@@ -69,12 +70,25 @@ class Contexts:
             instruments.contexts.labels("resident").inc()
             found.used_at = time.monotonic()
             return found.context
-        context, epoch = await self._newest_known(conversation, found)
+        context, since = await self._newest_known(conversation, found)
         if context.tokens > PROMPT_MARKS * self._marks.high_tokens:
             await self._shorten(context)
-        self._keep(conversation, context, epoch)
+        self._keep(conversation, context, since.epoch, since.owner)
         self._watch(conversation, context)
         return context
+
+    def awaiting(self, conversation: str) -> Context | None:
+        """The resident context, if the next message would be the assistant's, as far as this process knows."""
+        found = self._resident.get(conversation)
+        if found is None or found.owner is not OwnerKind.ASSISTANT or not found.context.awaits_customer:
+            return None
+        return found.context
+
+    def owner_moved(self, conversation: str) -> None:
+        """Another process has given it to a person."""
+        found = self._resident.get(conversation)
+        if found is not None:
+            found.owner = OwnerKind.AGENT
 
     def committed(self, appended: Appended) -> None:
         """Takes up the events of a commit of this process. After a gap the next turn reads what is missing."""
@@ -83,7 +97,7 @@ class Contexts:
             return
         for event in appended.events:
             _apply(found.context, event)
-        self._keep(appended.standing.conversation, found.context, found.epoch)
+        self._keep(appended.standing.conversation, found.context, found.epoch, appended.standing.owner.kind)
         self._watch(appended.standing.conversation, found.context)
         if any(event.message is not None and event.message.turn for event in appended.events):
             self._share(appended.standing.conversation)
@@ -92,7 +106,9 @@ class Contexts:
         """Drops the digests that have not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _newest_known(self, conversation: str, found: _Resident | None) -> tuple[Context, str]:
+    async def _newest_known(
+        self, conversation: str, found: _Resident | None
+    ) -> tuple[Context, selectors.SaidSince]:
         """The context with all that the log has, from what is here or in Redis, whichever knows more."""
         context = found.context if found is not None else Context()
         copy = await self._copies.get(conversation) if self._copies else None
@@ -100,11 +116,11 @@ class Contexts:
             since = await in_database(selectors.said_after, conversation, copy.context.seq)
             if since.epoch == copy.epoch and since.newest >= copy.context.seq:
                 instruments.contexts.labels("copied").inc()
-                return _take_up(copy.context, since), since.epoch
+                return _take_up(copy.context, since), since
             instruments.context_copies.labels("stale").inc()
         since = await in_database(selectors.said_after, conversation, context.seq)
         instruments.contexts.labels("read").inc()
-        return _take_up(context, since), since.epoch
+        return _take_up(context, since), since
 
     def _share(self, conversation: str) -> None:
         """Has the context copied to Redis, beside everything else; of many changes the last."""
@@ -126,10 +142,10 @@ class Contexts:
         finally:
             del self._changed[conversation]
 
-    def _keep(self, conversation: str, context: Context, epoch: str) -> None:
+    def _keep(self, conversation: str, context: Context, epoch: str, owner: OwnerKind) -> None:
         self._drop(conversation)
         size = 200 + 2 * utf8_size(context.earlier) + sum(2 * len(said.text) + 300 for said in context.said)
-        self._resident[conversation] = _Resident(context, epoch, time.monotonic(), size)
+        self._resident[conversation] = _Resident(context, epoch, owner, time.monotonic(), size)
         self._bytes += size
         if self._bytes > CAPACITY_BYTES:
             self._evict(but=conversation)
@@ -147,7 +163,7 @@ class Contexts:
             self._shortening.discard(conversation)
         found = self._resident.get(conversation)
         if found is not None and found.context is context:
-            self._keep(conversation, context, found.epoch)
+            self._keep(conversation, context, found.epoch, found.owner)
             self._share(conversation)
 
     async def _shorten(self, context: Context) -> None:

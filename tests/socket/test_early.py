@@ -1,0 +1,127 @@
+"""A model is asked while its question is still being stored: told only once it is, and of no use where it is not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from apps.accounts.models import Site
+from apps.rulebook.models import Rule
+from tests.fakes.upstream.faults import Plan
+from tests.fakes.upstream.handle import Upstream
+from tests.fakes.upstream.script import Text
+from tests.support.breaking import locked_database
+from tests.support.metrics import metrics
+from tests.support.model_line import answers
+from tests.support.processes import Deployment, Web, wait_for
+from tests.support.world import Open, World, make_world
+
+pytestmark = pytest.mark.usefixtures("orm")
+
+QUESTION = "Do lamps dream?"
+SAID = "Only in winter."
+
+
+async def shop_with(upstream: Upstream, **rule: Any) -> World:
+    """A site whose model is this one, whole at once."""
+
+    def make() -> World:
+        with transaction.atomic():
+            world = make_world()
+            world.model(upstream)
+            Site.objects.filter(pk=world.site.pk).update(answer_cache="off")
+            if rule:
+                Rule.objects.create(site=world.site, name="r", condition="true", **rule)
+        return world
+
+    return await asyncio.to_thread(make)
+
+
+def ended(web: Web, end: str) -> float:
+    return metrics(web).get(f'chatsvc_asked_early_total{{end="{end}"}}', 0.0)
+
+
+async def talked(web: Web, line: Open) -> None:
+    """A first exchange, after which the conversation is in memory and nothing of its turn runs any more."""
+    await line.say("Hello")
+    await line.answer()
+    await line.client.expect("turn.ended")
+    await asyncio.to_thread(wait_for, lambda: metrics(web)["chatsvc_turns_live"] == 0)
+
+
+async def ask(line: Open) -> None:
+    await line.client.send(
+        {"type": "message.send", "id": "q", "conversation": line.conversation, "text": QUESTION}
+    )
+
+
+async def answered(upstream: Upstream, ends: str) -> None:
+    """The second answer of the model has come so far."""
+    await asyncio.to_thread(wait_for, lambda: [seen.ended for seen in answers(upstream)][1:] == [ends])
+
+
+async def test_the_model_answers_while_its_question_is_being_stored_and_is_heard_afterwards(
+    web: Web, plain_upstream: Upstream, deployment: Deployment
+) -> None:
+    world = await shop_with(plain_upstream)
+    plain_upstream.next(Plan(script=Text("Hi.")), Plan(script=Text(SAID)))
+    async with world.customer(web) as line:
+        await talked(web, line)
+        used = ended(web, "used")
+        with locked_database(deployment.database_url):
+            heard = len(line.client.journal)
+            await ask(line)
+            await answered(plain_upstream, "finished")
+        await line.client.expect("ack", id="q")
+        answer = await line.answer()
+        told = line.client.journal[heard:]
+    assert answer["text"] == SAID
+    assert len(answers(plain_upstream)) == 2
+    assert ended(web, "used") == used + 1
+    # Nothing of the answer before the question itself.
+    question = next(n for n, frame in enumerate(told) if frame.get("message", {}).get("client_id") == "q")
+    assert {frame["type"] for frame in told[:question]} <= {"ack"}
+
+
+async def test_a_question_that_cannot_be_stored_frees_the_model_and_shows_nothing(
+    web: Web, plain_upstream: Upstream, deployment: Deployment
+) -> None:
+    world, unneeded = await shop_with(plain_upstream), ended(web, "unneeded")
+    plain_upstream.next(
+        Plan(script=Text("Hi.")),
+        Plan(script=Text("Never shown. " * 2_000), tokens_per_s=20),
+        Plan(script=Text(SAID)),
+    )
+    async with world.customer(web) as line:
+        await talked(web, line)
+        with locked_database(deployment.database_url):
+            shown = len(line.client.received("delta"))
+            await ask(line)
+            await line.client.expect("refused", id="q", deadline_s=30.0)
+            await plain_upstream.until("aborts", 1)
+            assert len(line.client.received("delta")) == shown
+        await line.say(QUESTION)
+        await line.message(SAID)
+    assert ended(web, "unneeded") == unneeded + 1
+
+
+async def test_nobody_is_asked_early_where_a_rule_or_a_person_answers(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await shop_with(plain_upstream, reply_en="Ask us on Monday.")
+    async with world.customer(web) as line:
+        await talked(web, line)
+        await line.say(QUESTION)
+        assert (await line.answer())["text"] == "Ask us on Monday."
+    other = await shop_with(plain_upstream)
+    async with (
+        other.customer(web) as line,
+        other.desk(web, await asyncio.to_thread(other.agent, "Lee")) as desk,
+    ):
+        await desk.send({"type": "conversation.take", "id": "t", "conversation": line.conversation})
+        await desk.expect("ack", id="t")
+        await line.say(QUESTION)
+    assert answers(plain_upstream) == []
