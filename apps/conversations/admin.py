@@ -95,7 +95,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @display(description=_("Author"), label={"assistant": "info", "agent": "success", "customer": ""})
     def author_label(self, message: Message) -> tuple[str, str]:
-        return message.author, message.author_name or message.author
+        return message.author, message.author_name or message.get_author_display()
 
     @display(description=_("Conversation"))
     def conversation_link(self, message: Message) -> str:

@@ -13,7 +13,7 @@ from apps.accounts.models import Agent, Site, Team, Workspace
 from apps.conversations.markup import to_text
 from apps.customers.models import Customer
 from apps.stores.ids import new_id
-from apps.wire.protocol import Author, OwnerKind, Status
+from apps.wire.protocol import Author, MessageState, OwnerKind, Status
 
 
 class Conversation(models.Model):
@@ -97,18 +97,31 @@ class Conversation(models.Model):
 class Message(models.Model):
     """A message as it stands now. `place` is where it is shown: its own number, or its turn's."""
 
+    AUTHORS = (
+        (Author.CUSTOMER.value, _("Customer")),
+        (Author.ASSISTANT.value, _("Assistant")),
+        (Author.AGENT.value, _("Agent")),
+    )
+    STATES = (
+        (MessageState.COMPLETE.value, _("Complete")),
+        (MessageState.STOPPED.value, _("Stopped")),
+        (MessageState.TAKEN_OVER.value, _("Taken over")),
+        (MessageState.INTERRUPTED.value, _("Interrupted")),
+        (MessageState.REMOVED.value, _("Removed")),
+    )
+
     id = models.CharField(primary_key=True, max_length=20, default=new_id, editable=False)
     conversation = models.ForeignKey(
         Conversation, verbose_name=_("conversation"), on_delete=models.CASCADE, related_name="messages"
     )
     place = models.PositiveBigIntegerField()
-    author = models.CharField(_("author"), max_length=9)  # customer | assistant | agent
+    author = models.CharField(_("author"), max_length=9, choices=AUTHORS)
     author_name = models.CharField(_("name"), max_length=120, blank=True)
     # Who named it: "customer:<id>" or "agent:<id>"; empty for the assistant.
     sender = models.CharField(max_length=32, blank=True)
     client_id = models.CharField(max_length=64, blank=True)
     text = models.TextField(_("text"))
-    state = models.CharField(_("state"), max_length=12, default="complete")
+    state = models.CharField(_("state"), max_length=12, choices=STATES, default=MessageState.COMPLETE.value)
     sources = models.JSONField(_("sources"), default=list)
     turn = models.CharField(max_length=20, blank=True)
     part = models.PositiveIntegerField(default=0)

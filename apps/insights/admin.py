@@ -80,7 +80,7 @@ class TurnAdmin(ReadOnlyAdmin):
 
     @display(description=_("End"), label=_ENDS)
     def end_label(self, turn: Turn) -> tuple[str, str]:
-        return turn.end, turn.end.replace("_", " ")
+        return turn.end, turn.get_end_display()
 
     @display(description=_("What the customer saw"), ordering="painted_ms")
     def painted(self, turn: Turn) -> str:

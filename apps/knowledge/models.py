@@ -85,6 +85,8 @@ class Chunk(models.Model):
     digest = models.CharField(max_length=32)
 
     class Meta:
+        verbose_name = _("passage")
+        verbose_name_plural = _("passages")
         constraints = [models.UniqueConstraint(fields=["article", "position"], name="one_chunk_a_position")]
         ordering = ["article", "position"]
 

@@ -45,7 +45,7 @@ class Rule(models.Model):
         _("instruction"), max_length=1_000, blank=True, help_text=_("Told to the model for this answer.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         verbose_name = _("rule")

@@ -8,10 +8,20 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.models import Site
 from apps.conversations.models import Conversation
 from apps.telemetry.waterfall import Bar, paint_bar
+from apps.wire.protocol import TurnEnd
 
 
 class Turn(models.Model):
     """One attempt of the assistant to answer, as measured."""
+
+    ENDS = (
+        (TurnEnd.FINISHED.value, _("Finished")),
+        (TurnEnd.STOPPED.value, _("Stopped")),
+        (TurnEnd.SUPERSEDED.value, _("Superseded")),
+        (TurnEnd.TAKEN_OVER.value, _("Taken over")),
+        (TurnEnd.INTERRUPTED.value, _("Interrupted")),
+        (TurnEnd.FAILED.value, _("Failed")),
+    )
 
     id = models.BigAutoField(primary_key=True)
     turn = models.CharField(max_length=20)
@@ -19,7 +29,7 @@ class Turn(models.Model):
     conversation = models.ForeignKey(
         Conversation, verbose_name=_("conversation"), on_delete=models.CASCADE, related_name="turns"
     )
-    end = models.CharField(_("end"), max_length=12)
+    end = models.CharField(_("end"), max_length=12, choices=ENDS)
     endpoint = models.CharField(_("endpoint"), max_length=80, blank=True)
     handle = models.PositiveBigIntegerField(default=0)  # as the sockets named it
     stages = models.JSONField(default=list)  # [name, start_ms, ms] of every stage, in their order
@@ -40,7 +50,7 @@ class Turn(models.Model):
         indexes = [models.Index(fields=["created_at"], name="turns_by_time")]
 
     def __str__(self) -> str:
-        return f"{self.turn} {self.end}"
+        return f"{self.turn} {self.get_end_display()}"
 
     @property
     def first_frame_ms(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -107,6 +108,20 @@ def test_the_help_on_conditions_speaks_the_readers_language(superuser: Client) -
     shown = superuser.get("/admin/rulebook/rule/add/").content.decode()
     assert "营业时间内为 true" in shown
     assert "true in business hours" not in shown
+
+
+def test_what_the_database_calls_things_is_said_in_the_readers_language(
+    superuser: Client, ours: Corner
+) -> None:
+    """Every column and filter has a translated name; states are words, not the values that are stored."""
+    superuser.cookies.load({"django_language": "zh-hans"})
+    for model in admin.site._registry:
+        page_text = superuser.get(listing(model)).content.decode()
+        icons = r"<(script|style)\b.*?</\1>|<span[^>]*material-symbols.*?</span>"
+        shown = re.sub(icons, "", page_text, flags=re.S)
+        for head in re.findall(r"<thead.*?</thead>", shown, flags=re.S):
+            assert re.findall(r">([^<\u4e00-\u9fff]*[A-Za-z]{3}[^<\u4e00-\u9fff]*)<", head) == [], model
+        assert re.findall(r">\s*(complete|finished|taken[_ ]over|customer|assistant)\s*<", shown) == [], model
 
 
 def test_no_page_shows_a_stored_key(superuser: Client, ours: Corner) -> None:
