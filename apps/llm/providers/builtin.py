@@ -141,5 +141,4 @@ def _policy(words: Words, request: ModelRequest) -> Answer | None:
     passage = best_passage(request.passages, request.question, words.language)
     if passage is None:
         return None
-    said = f"{concise(passage, request.question)}\n\n{words.read_more.format(title=passage.title)}"
-    return Answer(said, told=(passage,))
+    return Answer(concise(passage, request.question), told=(passage,))

@@ -29,7 +29,6 @@ class Words:
     list_intro: str
     list_item: str
     cannot_change: str
-    read_more: str
     statuses: dict[str, str]
     other_status: str
     brief: dict[str, str]
@@ -60,7 +59,6 @@ ENGLISH = Words(
     list_intro="These are your orders:",
     list_item="- **{number}** ({placed}): {brief}",
     cannot_change="I can't change orders myself, but a colleague can.",
-    read_more="That's from “{title}”.",
     statuses={
         "processing": "Order **{number}** is being prepared.",
         "shipped": "Order **{number}** has been shipped{carrier}.",
@@ -99,7 +97,6 @@ CHINESE = Words(
     list_intro="您的订单如下：",
     list_item="- **{number}**（{placed}）：{brief}",
     cannot_change="我不能直接修改订单，人工客服可以帮您处理。",
-    read_more="以上内容来自《{title}》。",
     statuses={
         "processing": "订单 **{number}** 正在备货。",
         "shipped": "订单 **{number}** 已发货{carrier}。",
