@@ -40,6 +40,7 @@ OnCommitted = Callable[[Appended], None]
 class _Item:
     command: Command
     then: OnCommitted | None
+    otherwise: Callable[[], None] | None
     future: asyncio.Future[Appended]
     deadline: float
     outcome: Appended | Exception | None = field(default=None)
@@ -80,20 +81,27 @@ class Log:
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join, COMMAND_DEADLINE_S)
 
-    async def append(self, command: Command, then: OnCommitted | None = None) -> Appended:
+    async def append(
+        self,
+        command: Command,
+        then: OnCommitted | None = None,
+        otherwise: Callable[[], None] | None = None,
+    ) -> Appended:
         """Returns once the command is stored.
 
         `then` runs right behind `on_committed`, before any later commit is told, and also when the caller was
-        cancelled meanwhile: what must follow from the commit belongs there.
+        cancelled or has given up meanwhile: what must follow from the commit belongs there. Where the command was not
+        stored `otherwise` runs, as late.
 
         Raises `Refusal` when it may not be carried out, `LogUnavailable` when the database did not take it in
         10 s or more than 10,000 commands wait. A cancelled caller does not undo the write.
         """
-        if self._closed or self._loop is None:
-            raise LogUnavailable("the writer is closed")
-        if self._queue.qsize() >= QUEUE_COMMANDS:
-            raise LogUnavailable("the writer is behind by 10,000 commands")
-        item = _Item(command, then, self._loop.create_future(), time.monotonic() + COMMAND_DEADLINE_S)
+        if self._closed or self._loop is None or self._queue.qsize() >= QUEUE_COMMANDS:
+            if otherwise is not None:
+                otherwise()
+            raise LogUnavailable(f"the writer is closed, or behind by {QUEUE_COMMANDS:,} commands")
+        deadline = time.monotonic() + COMMAND_DEADLINE_S
+        item = _Item(command, then, otherwise, self._loop.create_future(), deadline)
         self._queue.put(item)
         try:
             async with asyncio.timeout(ANSWER_DEADLINE_S):
@@ -177,6 +185,8 @@ class Log:
                 _tell(self._on_committed, item.outcome)
                 if item.then is not None:
                     _tell(item.then, item.outcome)
+            elif item.otherwise is not None:
+                item.otherwise()
             if item.future.done():
                 continue
             if isinstance(item.outcome, Appended):

@@ -87,39 +87,37 @@ class Supervisor:
             if site is not None and appended.opened is not None:
                 job = job_for(said, site, appended, retrieval, said.received, ahead=ahead)
                 self._start(job, appended.opened)
+                release()
             else:
                 let_go()
 
         def let_go() -> None:
             retrieval.cancel()
             _end(ahead)
+            release()
 
-        try:
-            with said.received.stage("receive"):
-                appended = await runtime.log.append(
-                    c.CustomerMessage(
-                        conversation=said.conversation,
-                        customer=said.asker.customer_id,
-                        name=said.name,
-                        client_id=said.client_id,
-                        text=said.text,
-                        at=datetime.now(UTC),
-                        turn=new_id(),
-                        process=runtime.process,
-                        assistant=site is not None and site.assistant_enabled,
-                        supersede=superseding.opened.turn if superseding is not None else "",
-                    ),
-                    begin,
-                )
-        except asyncio.CancelledError:
-            raise  # only the caller is gone: the turn needs what was begun for it
-        except BaseException:
-            let_go()
-            raise
-        finally:
+        def release() -> None:
             if superseding is not None:
                 superseding.release()
-        return appended
+
+        with said.received.stage("receive"):
+            # It may be stored after its caller is gone, and until then the older turn must show nothing.
+            return await runtime.log.append(
+                c.CustomerMessage(
+                    conversation=said.conversation,
+                    customer=said.asker.customer_id,
+                    name=said.name,
+                    client_id=said.client_id,
+                    text=said.text,
+                    at=datetime.now(UTC),
+                    turn=new_id(),
+                    process=runtime.process,
+                    assistant=site is not None and site.assistant_enabled,
+                    supersede=superseding.opened.turn if superseding is not None else "",
+                ),
+                begin,
+                let_go,
+            )
 
     async def stop(self, conversation: str, turn: str, painted: int) -> bool:
         """Ends the live turn, wherever it runs; false when it has ended already or cannot be reached."""

@@ -238,6 +238,28 @@ async def test_an_end_that_the_database_does_not_take_is_told_and_stored_once_it
     assert (await in_database(Conversation.objects.get, pk=line.conversation)).turn == ""
 
 
+async def test_a_turn_shows_nothing_while_a_newer_message_may_be_stored_whose_sender_has_left(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await in_database(make_world, model=plain_upstream)
+    first = Plan(script=Text(words(30)), faults=STALLED.faults, tokens_per_s=100)
+    plain_upstream.next(first, Plan(script=Text("To both.")))
+    line = await opened(await owned(), world)
+    await line.say("First?")
+    await plain_upstream.until("stalled", 1)
+    with locked_database(database_url()):
+        saying = asyncio.create_task(line.say("Second?"))
+        await asyncio.sleep(0)  # the message is on its way to the database
+        saying.cancel()
+        await asyncio.wait([saying])
+        await asyncio.to_thread(plain_upstream.release)
+        await plain_upstream.until("requests_open", 0, exactly=True)
+    await line.expect("turn.ended", end="superseded")
+    await line.expect("turn.ended", end="finished")
+    assert "".join(frame["text"] for frame in line.frames if frame["type"] == "delta") == "To both."
+    assert [row[2] for row in await kept(line.conversation)] == ["First?", "Second?", "To both."]
+
+
 async def test_an_answer_that_ends_while_a_newer_message_is_refused_is_kept(
     owned: Owned, plain_upstream: Upstream
 ) -> None:
