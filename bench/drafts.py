@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bench.turn.clients import Credentials, Ours
-from bench.turn.questions import ROUND
+from bench.turn.questions import ROUND, signed
 from bench.turn.stack import running
 from bench.turn.wanted import Model
 from tests.support.metrics import metrics_at
@@ -106,7 +106,8 @@ async def _round(host: str, arm: Arm, crowd: list[Credentials], number: int, tur
 
 async def _person(host: str, arm: Arm, who: Credentials, dice: random.Random, turns: int) -> None:
     async with Ours(host, who) as line:
-        for question in dice.sample(ROUND, turns):
+        for one in dice.sample(ROUND, turns):
+            question = signed(one, dice.randrange(250_000))
             for index in range(1, len(question)):
                 if await _pause(line, arm, question[:index], _key_s(dice)):
                     arm.drafted += 1

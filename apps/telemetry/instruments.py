@@ -178,6 +178,11 @@ llm_input_items = Counter(
     "chatsvc_llm_input_items_total", "Items of a prompt that were sent, or spared by continuing", ["kind"]
 )
 llm_tokens = Counter("chatsvc_llm_tokens_total", "Tokens of answers; cached is a part of prompt", ["kind"])
+knowledge_vectors = Counter(
+    "chatsvc_knowledge_vectors_total",
+    "Vectors of questions: made by the model, or known because the same words were asked before",
+    ["how"],
+)
 knowledge_searches = Counter(
     "chatsvc_knowledge_searches_total",
     "Searches of the articles, by meaning and words or by words alone",

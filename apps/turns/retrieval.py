@@ -18,7 +18,7 @@ class StartedRetrieval:
         self, spawn: Spawn, knowledge: KnowledgeResident, *, site: str, text: str, locale: str
     ) -> None:
         """Starts the search in a task of the owner."""
-        self._knowledge, self._site = knowledge, site
+        self._knowledge, self._site, self._text = knowledge, site, text
         self._began = time.monotonic()
         self._ended: float | None = None
         self._found: Found | None = None
@@ -35,6 +35,11 @@ class StartedRetrieval:
         """What was found; nothing when the search failed, which its task has logged."""
         await asyncio.wait([self._task])
         return self._found.passages if self._found is not None else ()
+
+    def asked(self) -> None:
+        """A turn has used it: what was drafted is a question now."""
+        if self._found is not None:
+            self._knowledge.asked(self._text, self._found)
 
     @property
     def vector(self) -> Vector | None:

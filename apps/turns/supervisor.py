@@ -234,6 +234,7 @@ class Supervisor:
         try:
             await runner.run()
         finally:
+            runner.job.retrieval.asked()
             runner.job.retrieval.cancel()
             _end(runner.job.ahead)
             self._forget(runner)

@@ -17,11 +17,12 @@ from bench.turn.arms import Arm, Run, our_path, rival_paths
 from bench.turn.clients import Credentials
 from bench.turn.figures import Figures, figures_of
 from bench.turn.lacking import Mechanism
-from bench.turn.questions import ROUND, visits
+from bench.turn.questions import rounds, visits
 from bench.turn.report import Results, write
 from bench.turn.stack import Stack, running
 
 CONVERSATIONS = 20
+ROUND_TURNS = 10
 LONG_TURNS = 200
 LONG_CONVERSATIONS = 2
 LONG_ANSWER_TOKENS = 10
@@ -63,9 +64,8 @@ def _all_asked_the_model(arms: list[Arm]) -> None:
 def _comparison(stack: Stack, options: argparse.Namespace) -> list[Arm]:
     paths = (*rival_paths(stack), our_path(stack))
     count = options.conversations
-    round_ = tuple(ROUND[n % len(ROUND)] for n in range(options.turns))
     site = stack.people(count * len(paths), answer_cache="off")
-    run = Run(stack, [round_] * count, options.at_once, options.tokens)
+    run = Run(stack, rounds(count, options.turns), options.at_once, options.tokens)
     return run.of(paths, _known(site.identities), _progress("comparison"))
 
 
@@ -73,7 +73,7 @@ def _overhead(stack: Stack, options: argparse.Namespace) -> list[Arm]:
     paths = (*rival_paths(stack), our_path(stack))
     with stack.instant_model():
         site = stack.people(options.conversations * len(paths), answer_cache="off")
-        run = Run(stack, [ROUND] * options.conversations, options.at_once, OVERHEAD_ANSWER_TOKENS)
+        run = Run(stack, rounds(options.conversations, ROUND_TURNS), options.at_once, OVERHEAD_ANSWER_TOKENS)
         return run.of(paths, _known(site.identities), _progress("overhead"))
 
 
@@ -81,7 +81,7 @@ def _ablation(stack: Stack, options: argparse.Namespace) -> list[Arm]:
     paths = (our_path(stack), *(our_path(stack, mechanism) for mechanism in Mechanism))
     count = options.ablation_conversations
     site = stack.people(count * len(paths), answer_cache="off")
-    run = Run(stack, [ROUND] * count, options.at_once, options.tokens)
+    run = Run(stack, rounds(count, ROUND_TURNS), options.at_once, options.tokens)
     return run.of(paths, _known(site.identities), _progress("ablation"))
 
 
@@ -93,9 +93,8 @@ def _mix(stack: Stack, options: argparse.Namespace) -> list[Arm]:
 
 
 def _long(stack: Stack, options: argparse.Namespace) -> list[Arm]:
-    asked = tuple(ROUND[n % len(ROUND)] for n in range(LONG_TURNS))
     site = stack.people(LONG_CONVERSATIONS, answer_cache="off")
-    run = Run(stack, [asked] * LONG_CONVERSATIONS, LONG_CONVERSATIONS, LONG_ANSWER_TOKENS)
+    run = Run(stack, rounds(LONG_CONVERSATIONS, LONG_TURNS), LONG_CONVERSATIONS, LONG_ANSWER_TOKENS)
     return run.of((our_path(stack),), _known(site.identities), _progress("200 turns"))
 
 

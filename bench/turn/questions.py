@@ -19,6 +19,25 @@ ROUND = (
     "When do your stores open?",
 )
 
+
+def rounds(conversations: int, turns: int) -> list[tuple[str, ...]]:
+    """What each of so many conversations asks: the round over and over, and no two questions in the same words."""
+    return [
+        tuple(signed(ROUND[n % len(ROUND)], who * turns + n) for n in range(turns))
+        for who in range(conversations)
+    ]
+
+
+def signed(question: str, number: int) -> str:
+    """The question with a name, another one for each number below 250,000.
+
+    What is kept of a question would else serve all others of a bench, as it seldom does in a shop.
+    """
+    syllables = (number // 4_096 % 64, number // 64 % 64, number % 64)
+    name = "".join("bdfgklmnprstvwyz"[n // 4] + "aeio"[n % 4] for n in syllables)
+    return f"{question} {name.capitalize()} here."
+
+
 FREQUENT = (
     "How long does shipping take?",
     "Can I return worn boots?",

@@ -178,3 +178,22 @@ def everything_stored() -> str:
     """All rows of all tables."""
     assert Message.objects.exists()
     return str([list(model._default_manager.values()) for model in apps.get_models()])
+
+
+async def test_what_was_asked_before_is_not_embedded_again_and_what_was_only_drafted_is(web: Web) -> None:
+    world = await shop_that(reads_drafts=True)
+
+    def known() -> float:
+        return metrics(web).get('chatsvc_knowledge_vectors_total{how="known"}', 0.0)
+
+    before = searches(web)
+    async with talk(world, web) as (line, _):
+        await line.write("May I bring back a lamp", 1)
+        await searched(web, before + 1)
+    start = known()
+    async with talk(world, web) as (line, desk):
+        await marks(line, desk, "May I bring back a lamp")
+        assert known() == start
+    async with talk(world, web) as (line, desk):
+        await marks(line, desk, "May I bring back a lamp")
+        assert known() == start + 1
