@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import redis
-from prometheus_client import REGISTRY
 
 from apps.accounts.models import Site
 from apps.conversations.models import Conversation, Message
@@ -38,6 +37,7 @@ from chatsvc.owner import ProcessOwner
 from tests.fakes.shop.handle import Shop
 from tests.fakes.upstream.handle import Upstream
 from tests.support.client import decode
+from tests.support.metrics import counted_here
 from tests.support.world import World, make_world
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
@@ -73,7 +73,7 @@ def learned_version(site: Site) -> int:
 
 
 def metric(name: str, **labels: str) -> float:
-    return REGISTRY.get_sample_value(f"chatsvc_{name}_total", labels) or 0.0
+    return counted_here(f"chatsvc_{name}_total", **labels)
 
 
 # What is learned.

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from prometheus_client import REGISTRY
 
 from apps.insights.quantiles import Quantiles, of_gaps, of_values
 from apps.insights.tasks import KEEP_DAYS, prune_turns
@@ -20,6 +19,7 @@ from apps.turns.between.switchboard import Switchboard
 from apps.turns.ledger import WAITING_ROWS, Ledger
 from apps.turns.models import Turn
 from tests.db.admin_world import Corner, corner, logged_in
+from tests.support.metrics import counted_here
 
 NO_GAPS = [0] * (len(GAP_BOUNDS_MS) + 1)
 LATENCY = "/api/v1/insights/latency"
@@ -46,7 +46,7 @@ def kept() -> list[tuple[str, float | None]]:
 
 
 def dropped() -> float:
-    return REGISTRY.get_sample_value("chatsvc_dropped_total", {"queue": "turn_records"}) or 0.0
+    return counted_here("chatsvc_dropped_total", queue="turn_records")
 
 
 @pytest.fixture

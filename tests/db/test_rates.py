@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from apps.gateway.allowance import Bound
 from apps.gateway.rates import Rates, of_address, of_person
 from apps.stores.buckets import Spending, spend
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
+from tests.support.metrics import counted_here
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -32,7 +32,7 @@ async def process() -> AsyncIterator[Rates]:
 
 
 def failures() -> float:
-    return REGISTRY.get_sample_value("chatsvc_redis_failures_total", {"operation": "rates"}) or 0.0
+    return counted_here("chatsvc_redis_failures_total", operation="rates")
 
 
 def slow(burst: int = 10) -> Bound:

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from apps.conversations.models import Message
 from tests.fakes.shop.handle import Shop
 from tests.support.client import DEADLINE_S, Client, Frame
-from tests.support.metrics import metrics
+from tests.support.metrics import counted, metrics
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import Open, World, made
 
@@ -36,7 +36,7 @@ def searches(web: Web) -> float:
 
 
 def ended(web: Web, end: str) -> float:
-    return metrics(web).get(f'chatsvc_drafts_total{{end="{end}"}}', 0.0)
+    return counted(web, "chatsvc_drafts_total", end=end)
 
 
 async def searched(web: Web, times: float) -> None:
@@ -146,11 +146,14 @@ async def test_a_customer_who_leaves_takes_the_draft_along(web: Web) -> None:
 async def test_the_orders_that_a_draft_asks_for_are_there_when_it_is_sent(web: Web, shop: Shop) -> None:
     world = await shop_that(reads_drafts=True, shop=shop)
     identity = await asyncio.to_thread(world.identity, "mia")
-    before = metrics(web).get('chatsvc_prefetches_total{outcome="fetched"}', 0.0)
+
+    def fetched() -> float:
+        return counted(web, "chatsvc_prefetches_total", outcome="fetched")
+
+    before = fetched()
     async with talk(world, web, identity=identity) as (line, desk):
         await line.write("Where is my order 1042?", 1)
-        fetched = 'chatsvc_prefetches_total{outcome="fetched"}'
-        await asyncio.to_thread(wait_for, lambda: metrics(web).get(fetched, 0.0) == before + 1)
+        await asyncio.to_thread(wait_for, lambda: fetched() == before + 1)
         told = await marks(line, desk, "Where is my order 1042?")
     assert told["profile"] == "warm"
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import redis
 
 from apps.engine.context import Context
 from apps.engine.types import Speaker
-from apps.turns.kept.context_copies import written
+from apps.stores.codecs import Undecodable
+from apps.turns.kept.context_copies import read, written
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.ledger import Seen
 from tests.fakes.upstream.script import Text
-from tests.support.metrics import metrics
+from tests.support.client import DEADLINE_S
+from tests.support.metrics import counted
 from tests.support.model_line import answers
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import World, made
@@ -26,24 +30,65 @@ pytestmark = pytest.mark.usefixtures("orm")
 LONG = " ".join(f"Item {n} of the catalogue costs {n}.50 euro and weighs {n} grams." for n in range(120))
 
 
-def count(web: Web, name: str, **labels: str) -> float:
-    """A counter of the process, 0 before it first counts."""
-    told = ",".join(f'{label}="{value}"' for label, value in labels.items())
-    return metrics(web).get(f"{name}{{{told}}}", 0.0)
-
-
-def grows(web: Web, name: str, **labels: str) -> Callable[[], bool]:
-    before = count(web, name, **labels)
-    return lambda: count(web, name, **labels) > before
-
-
 TRIES_S = 60.0
 COPIES = "chatsvc_context_copies_total"
 FOUND = "chatsvc_contexts_total"
 
 
+@pytest.fixture
+def copies(deployment: Deployment) -> Iterator[redis.Redis]:
+    """Where the copies lie."""
+    client = redis.Redis.from_url(
+        deployment.redis_url, socket_connect_timeout=DEADLINE_S, socket_timeout=DEADLINE_S
+    )
+    yield client
+    client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Asks in any process, each time until the context is copied with the answer."""
+
+    world: World
+    token: str
+    upstream: Upstream
+    copies: redis.Redis
+
+    async def ask(self, web: Web, text: str, answer: str) -> Seen:
+        """The model's request."""
+        self.upstream.next(Plan(script=Text(answer)))
+        async with self.world.customer(web, token=self.token) as line:
+            await line.say(text)
+            await line.message(answer)
+            newest = line.client.received("event")[-1]["seq"]
+        await asyncio.to_thread(wait_for, lambda: self._copied_upto(line.conversation) >= newest)
+        return answers(self.upstream)[-1]
+
+    def _copied_upto(self, conversation: str) -> int:
+        stored = self.copies.get(key_of(conversation))
+        try:
+            return read(stored).context.seq if isinstance(stored, bytes) else -1
+        except Undecodable:
+            return -1
+
+
+def key_of(conversation: str) -> str:
+    return f"context:{conversation}"
+
+
+@pytest.fixture
+async def visitors(plain_upstream: Upstream, copies: redis.Redis) -> Callable[[], Visitor]:
+    """A new one each time."""
+    world = await made(model=plain_upstream)
+    return lambda: Visitor(world, world.visitor(), plain_upstream, copies)
+
+
 async def until_counted(
-    tried: Callable[[World, str], Awaitable[Seen]], world: World, web: Web, name: str, **labels: str
+    tried: Callable[[Visitor], Awaitable[Seen]],
+    visitors: Callable[[], Visitor],
+    web: Web,
+    name: str,
+    **labels: str,
 ) -> Seen:
     """Tries with one visitor after the other until `web` has counted it; the model's last request.
 
@@ -51,38 +96,28 @@ async def until_counted(
     """
     async with asyncio.timeout(TRIES_S):
         while True:
-            counted = grows(web, name, **labels)
-            seen = await tried(world, world.visitor())
-            if counted():
+            before = counted(web, name, **labels)
+            seen = await tried(visitors())
+            if counted(web, name, **labels) > before:
                 return seen
 
 
-async def ask(world: World, web: Web, upstream: Upstream, token: str, text: str, answer: str) -> Seen:
-    """Asks and waits until the answer is stored and the context is copied; the model's request."""
-    copied = grows(web, COPIES, outcome="written")
-    upstream.next(Plan(script=Text(answer)))
-    async with world.customer(web, token=token) as line:
-        await line.say(text)
-        await line.message(answer)
-    wait_for(copied)
-    return answers(upstream)[-1]
-
-
 async def test_another_process_goes_on_with_the_same_prefix_digest_included(
-    web_pair: tuple[Web, Web], plain_upstream: Upstream
+    web_pair: tuple[Web, Web], visitors: Callable[[], Visitor]
 ) -> None:
     first, second = web_pair
     here: list[Seen] = []
 
-    async def moved(world: World, token: str) -> Seen:
-        shortened = grows(first, "chatsvc_context_digests_total", outcome="shortened")
+    async def moved(visitor: Visitor) -> Seen:
+        digests = partial(counted, first, "chatsvc_context_digests_total", outcome="shortened")
+        before = digests()
         for part in range(6):
-            await ask(world, first, plain_upstream, token, f"Part {part}: {LONG}", f"Read part {part}.")
-        wait_for(shortened)
-        here.append(await ask(world, first, plain_upstream, token, "And the price of item 7?", "7.50 euro."))
-        return await ask(world, second, plain_upstream, token, "And of item 8?", "8.50 euro.")
+            await visitor.ask(first, f"Part {part}: {LONG}", f"Read part {part}.")
+        await asyncio.to_thread(wait_for, lambda: digests() > before)
+        here.append(await visitor.ask(first, "And the price of item 7?", "7.50 euro."))
+        return await visitor.ask(second, "And of item 8?", "8.50 euro.")
 
-    there = await until_counted(moved, await made(model=plain_upstream), second, FOUND, found="copied")
+    there = await until_counted(moved, visitors, second, FOUND, found="copied")
     assert "<earlier>" in here[-1].body
     assert there.body.startswith(here[-1].body.removesuffix("]}"))
     assert there.cached_tokens >= 0.95 * here[-1].prompt_tokens
@@ -112,24 +147,23 @@ def of_another_numbering(client: redis.Redis, key: str) -> None:
 )
 async def test_a_copy_that_is_of_no_use_is_counted_and_the_log_has_it_all(
     web_pair: tuple[Web, Web],
-    plain_upstream: Upstream,
-    deployment: Deployment,
+    visitors: Callable[[], Visitor],
+    copies: redis.Redis,
     spoil: Callable[[redis.Redis, str], None],
     counter: str,
     labels: dict[str, str],
 ) -> None:
     first, second = web_pair
 
-    async def moved(world: World, token: str) -> Seen:
-        async with world.customer(first, token=token) as line:
-            key = f"context:{line.conversation}"
-        await ask(world, first, plain_upstream, token, "My number is 1042", "Noted.")
-        with redis.Redis.from_url(deployment.redis_url) as client:
-            assert 0 < client.ttl(key) <= 600
-            spoil(client, key)
-        seen = await ask(world, second, plain_upstream, token, "Which was it?", "1042.")
+    async def moved(visitor: Visitor) -> Seen:
+        async with visitor.world.customer(first, token=visitor.token) as line:
+            key = key_of(line.conversation)
+        await visitor.ask(first, "My number is 1042", "Noted.")
+        assert 0 < copies.ttl(key) <= 600
+        spoil(copies, key)
+        seen = await visitor.ask(second, "Which was it?", "1042.")
         assert "9999" not in seen.body
         assert seen.body.index("My number is 1042") < seen.body.index("Noted.") < seen.body.index("Which was")
         return seen
 
-    await until_counted(moved, await made(model=plain_upstream), second, counter, **labels)
+    await until_counted(moved, visitors, second, counter, **labels)

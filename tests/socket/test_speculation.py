@@ -17,7 +17,7 @@ from tests.fakes.upstream.script import Text, ToolCall, words
 from tests.support.breaking import locked_database
 from tests.support.client import Frame
 from tests.support.http_line import http_line
-from tests.support.metrics import metrics
+from tests.support.metrics import counted, metrics
 from tests.support.model_line import answers
 from tests.support.processes import Deployment, Web, wait_for
 from tests.support.world import Open, World, made
@@ -41,7 +41,7 @@ async def shop_with(upstream: Upstream, tokens: int = 100_000, places: int = 10,
 
 
 def ended(web: Web, end: str) -> float:
-    return metrics(web).get(f'chatsvc_speculations_total{{end="{end}"}}', 0.0)
+    return counted(web, "chatsvc_speculations_total", end=end)
 
 
 async def grows(web: Web, end: str, before: float) -> None:
@@ -113,8 +113,7 @@ async def test_for_another_text_it_is_thrown_away_and_counted_as_waste(
     web: Web, plain_upstream: Upstream
 ) -> None:
     world, changed = await shop_with(plain_upstream), ended(web, "changed")
-    wasted = 'chatsvc_speculation_tokens_total{end="wasted"}'
-    before = metrics(web).get(wasted, 0.0)
+    wasted = counted(web, "chatsvc_speculation_tokens_total", end="wasted")
     plain_upstream.next(Plan(script=Text("Never shown. " * 300), tokens_per_s=50), Plan(script=Text(SAID)))
     async with world.customer(web) as line:
         await line.write(QUESTION)
@@ -128,7 +127,7 @@ async def test_for_another_text_it_is_thrown_away_and_counted_as_waste(
     assert "speculation" not in told
     assert (answer["text"], sorted(texts)) == (SAID, sorted(["And boots?", SAID]))
     assert ended(web, "changed") == changed + 1
-    assert metrics(web)[wasted] > before
+    assert counted(web, "chatsvc_speculation_tokens_total", end="wasted") > wasted
 
 
 async def test_a_text_that_only_reads_the_same_is_asked_anew(web: Web, plain_upstream: Upstream) -> None:

@@ -13,7 +13,7 @@ from apps.llm.models import ModelEndpoint
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.ledger import Seen
-from tests.support.metrics import metrics
+from tests.support.metrics import counted
 from tests.support.model_line import answers, body_of
 from tests.support.processes import Web, wait_for
 from tests.support.world import World, made
@@ -36,17 +36,20 @@ def contents(seen: Seen) -> list[str]:
 
 async def grown(web: Web, **labels: str) -> Callable[[int], Any]:
     """Waits until a counter of warm-ups has grown by so many since now."""
-    name = f'chatsvc_warmups_total{{outcome="{labels["outcome"]}",why="{labels["why"]}"}}'
-    before = metrics(web).get(name, 0.0)
+
+    def warmups() -> float:
+        return counted(web, "chatsvc_warmups_total", **labels)
+
+    before = warmups()
 
     async def by(count: int) -> None:
-        await asyncio.to_thread(wait_for, lambda: metrics(web).get(name, 0.0) >= before + count)
+        await asyncio.to_thread(wait_for, lambda: warmups() >= before + count)
 
     return by
 
 
 def warmed(web: Web, end: str) -> float:
-    return metrics(web).get(f'chatsvc_warmed_total{{end="{end}"}}', 0.0)
+    return counted(web, "chatsvc_warmed_total", end=end)
 
 
 async def test_a_sites_beginning_is_read_when_it_is_new_and_when_its_words_change(

@@ -1,14 +1,27 @@
-"""What a process says of itself on `/metrics`."""
+"""What a process counts, as it says on `/metrics`."""
 
 from __future__ import annotations
 
 import http.client
 import re
 
+from prometheus_client import REGISTRY
+
 from tests.support.processes import Web
 
 # A label's value may hold blanks.
 _SAMPLE = re.compile(r"^([^#\s].*) (\S+)$", re.MULTILINE)
+
+
+def counted(web: Web, name: str, **labels: str) -> float:
+    """One sample of the process, 0 before it is first counted."""
+    told = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
+    return metrics(web).get(f"{name}{{{told}}}", 0.0)
+
+
+def counted_here(name: str, **labels: str) -> float:
+    """The same of the process that runs the test."""
+    return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 def metrics(web: Web) -> dict[str, float]:

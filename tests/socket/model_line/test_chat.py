@@ -7,7 +7,6 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from prometheus_client import REGISTRY
 from pytest_django import Settings
 
 from apps.accounts.models import Site
@@ -20,6 +19,7 @@ from tests.fakes.upstream.faults import Action, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.profile import Profile
 from tests.fakes.upstream.script import Text
+from tests.support.metrics import counted_here
 from tests.support.model_line import (
     BUILTIN,
     QUICK,
@@ -219,8 +219,7 @@ async def test_an_answer_of_the_builtin_is_counted_by_why_it_spoke(
     site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
     def counted(reason: str) -> float:
-        name = "chatsvc_llm_builtin_answers_total"
-        return REGISTRY.get_sample_value(name, {"reason": reason}) or 0.0
+        return counted_here("chatsvc_llm_builtin_answers_total", reason=reason)
 
     before = {reason: counted(reason) for reason in ("refused", "resting", "no_endpoint", "forced")}
     upstream.next(refusal(404, "model_not_found"), refusal(401, "invalid_api_key"))

@@ -9,7 +9,6 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from prometheus_client import REGISTRY
 from pytest_django import Settings
 
 from apps.accounts.models import Site
@@ -22,6 +21,7 @@ from tests.fakes.upstream.faults import Action, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.profile import Profile
 from tests.fakes.upstream.script import Text
+from tests.support.metrics import counted_here
 from tests.support.model_line import BUILTIN, SAID, Heard, ask, asking, endpoint, opened, trust
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,7 +68,7 @@ async def opened_to_silence(site: Site, servers: dict[str, Upstream]) -> AsyncIt
 
 
 def hedges(end: str) -> float:
-    return REGISTRY.get_sample_value("chatsvc_llm_hedges_total", {"end": end}) or 0.0
+    return counted_here("chatsvc_llm_hedges_total", end=end)
 
 
 async def answered(line: Line, site: Site, turns: int) -> Counter[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from prometheus_client import REGISTRY
 
 from apps.accounts.models import Site
 from apps.llm.models import ModelEndpoint
@@ -13,6 +12,7 @@ from apps.llm.pool import standing_here
 from tests.fakes.upstream.faults import Action, Place, Plan, fault
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
+from tests.support.metrics import counted_here
 from tests.support.model_line import BEGINS_S, SAID, ask, opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,7 +22,7 @@ STALL = Plan(script=Text(SAID), faults=fault(Action.STALL, Place.DATA).faults)
 
 
 def metric(name: str, **labels: str) -> float:
-    return REGISTRY.get_sample_value(f"chatsvc_llm_{name}", labels) or 0.0
+    return counted_here(f"chatsvc_llm_{name}", **labels)
 
 
 async def test_connections_stay_open_between_questions_and_are_counted_until_they_are_closed(

@@ -10,7 +10,6 @@ import dataclasses
 
 import msgspec
 import pytest
-from prometheus_client import REGISTRY
 
 from apps.accounts.models import Site
 from apps.engine.ports import ModelUnavailable
@@ -23,6 +22,7 @@ from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.profile import Upgrade
 from tests.fakes.upstream.script import Text
 from tests.socket.model_line.apis import PATIENT, SOCKETS, of, profile_of
+from tests.support.metrics import counted_here
 from tests.support.model_line import (
     BUILTIN,
     QUICK,
@@ -429,7 +429,7 @@ async def test_closing_the_line_ends_also_what_still_runs(
 
 
 def prepared(outcome: str) -> float:
-    return REGISTRY.get_sample_value("chatsvc_llm_prepared_total", {"outcome": outcome}) or 0.0
+    return counted_here("chatsvc_llm_prepared_total", outcome=outcome)
 
 
 @of("lanes")
