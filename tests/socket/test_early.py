@@ -6,18 +6,15 @@ import asyncio
 from typing import Any
 
 import pytest
-from django.db import transaction
 
-from apps.accounts.models import Site
-from apps.rulebook.models import Rule
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
 from tests.support.breaking import locked_database
-from tests.support.metrics import metrics
+from tests.support.metrics import counted, metrics
 from tests.support.model_line import answers
 from tests.support.processes import Deployment, Web, wait_for
-from tests.support.world import Open, World, make_world
+from tests.support.world import Open, World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
 
@@ -26,22 +23,12 @@ SAID = "Only in winter."
 
 
 async def shop_with(upstream: Upstream, **rule: Any) -> World:
-    """A site whose model is this one, whole at once."""
-
-    def make() -> World:
-        with transaction.atomic():
-            world = make_world()
-            world.model(upstream)
-            Site.objects.filter(pk=world.site.pk).update(answer_cache="off")
-            if rule:
-                Rule.objects.create(site=world.site, name="r", condition="true", **rule)
-        return world
-
-    return await asyncio.to_thread(make)
+    """A site whose model is this one."""
+    return await made(model=upstream, rule=rule or None, answer_cache="off")
 
 
 def ended(web: Web, end: str) -> float:
-    return metrics(web).get(f'chatsvc_asked_early_total{{end="{end}"}}', 0.0)
+    return counted(web, "chatsvc_asked_early_total", end=end)
 
 
 async def talked(web: Web, line: Open) -> None:
