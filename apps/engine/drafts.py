@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 FEWEST_CHARACTERS: Final = 2  # of Chinese that is a question
+_SENTENCE_ENDS: Final = tuple(".?!…。？！")
+_MAY_FOLLOW: Final = " \t\n\"'”’」』)）"
 
 
 class Step(StrEnum):
@@ -20,6 +22,11 @@ class Step(StrEnum):
 def normal(text: str) -> str:
     """The text by which draft and message are compared: composed characters, single blanks, none at the ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def finished(text: str) -> bool:
+    """Whether the last sentence has its end: whoever rests there has probably said what they wanted."""
+    return text.rstrip(_MAY_FOLLOW).endswith(_SENTENCE_ENDS)
 
 
 class Typing:

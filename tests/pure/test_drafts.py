@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.engine.drafts import Step, Typing
+from apps.engine.drafts import Step, Typing, finished
 
 
 def typing() -> Typing:
@@ -60,3 +60,15 @@ def test_nothing_is_searched_for_what_is_too_short_or_too_long(text: str) -> Non
 
 def test_two_characters_of_chinese_are_a_question() -> None:
     assert typing().heard("退货", 1, 0.0) is Step.SEARCH
+
+
+@pytest.mark.parametrize(
+    "text", ["Do lamps dream?", "Hello. ", "能退货吗？", 'Say "yes."', "well…", "(really?)\n"]
+)
+def test_a_sentence_with_its_end_is_finished(text: str) -> None:
+    assert finished(text)
+
+
+@pytest.mark.parametrize("text", ["", "Do lamps", "v1.2", "?!a", "能退货吗", "a,", "  "])
+def test_a_sentence_without_one_is_not(text: str) -> None:
+    assert not finished(text)

@@ -11,6 +11,7 @@ from typing import Final
 
 from apps.accounts.resident import SiteSettings
 from apps.engine.budget import TokenBudget
+from apps.engine.drafts import finished
 from apps.engine.events import HandoffCall, ModelEvent
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
@@ -18,7 +19,7 @@ from apps.turns.ahead.answer import AnswerAhead
 from apps.turns.ahead.expected import Drafted, context_of_draft, expected_prompt
 from apps.turns.runtime import Runtime
 
-# For so long the draft must have stayed as it is, beyond the rest after which the widget tells it.
+# For so long a sentence without an end must have stayed as it is, beyond the rest after which the widget tells it.
 STABLE_S: Final = 0.4
 # Of the process: questions that were sent must find the endpoints free.
 MOST_AT_ONCE: Final = 4
@@ -33,7 +34,7 @@ class Speculations:
         self._budgets: dict[str, TokenBudget] = {}
 
     def begin(self, site: SiteSettings, drafted: Drafted) -> Speculation | None:
-        """None where the site has no tokens for it. Begins once the draft has been stable for a while."""
+        """None where the site has no tokens for it. Begins once the draft is finished, or stable for a while."""
         return Speculation(self, site, drafted) if site.speculation_tokens else None
 
     def budget(self, site: SiteSettings) -> TokenBudget:
@@ -53,7 +54,8 @@ class Speculation(AnswerAhead):
         super().__init__(self._runtime.spawn, "speculation")
 
     async def ask(self) -> None:
-        await asyncio.sleep(STABLE_S)
+        if not finished(self._drafted.text):
+            await asyncio.sleep(STABLE_S)
         try:
             await self._guess()
         except _Acted:
