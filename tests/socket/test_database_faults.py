@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager
 import pytest
 
 from apps.conversations.models import Message
-from tests.socket.test_readiness import ready
 from tests.support.breaking import end_sessions, frozen_database, full_disk
 from tests.support.client import DEADLINE_S
 from tests.support.processes import Deployment, Web
+from tests.support.readiness import ready
 from tests.support.stored import assert_whole
 from tests.support.world import made
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import httpx
 import pytest
 from redis import Redis as RedisClient
 
@@ -14,8 +12,8 @@ from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, words
 from tests.support.breaking import Redis
-from tests.support.client import DEADLINE_S
 from tests.support.processes import Deployment, Web, ended_after, own_port
+from tests.support.readiness import ready
 from tests.support.world import act, made
 
 pytestmark = pytest.mark.usefixtures("orm")
@@ -23,14 +21,6 @@ pytestmark = pytest.mark.usefixtures("orm")
 LONG = words(250)
 # No worker runs here, which makes nothing red.
 WELL = {"database": "ok", "redis": "ok", "live": "ok", "worker": "late"}
-
-
-async def ready(web: Web, query: str = "") -> tuple[int, dict[str, Any]]:
-    async with httpx.AsyncClient(timeout=DEADLINE_S) as client:
-        answer = await client.get(f"{web.url}/readyz{query}")
-        alive = await client.get(f"{web.url}/healthz")
-    assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
-    return answer.status_code, answer.json()
 
 
 async def until_checks(web: Web, wanted: dict[str, str]) -> None:
