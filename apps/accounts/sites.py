@@ -15,12 +15,6 @@ def find_site(site_id: str) -> Site | None:
     return Site.objects.filter(pk=site_id).first() if is_id(site_id) else None
 
 
-def site_origins(site_id: str) -> tuple[str, ...]:
-    """The origins that may use a site directly. One query."""
-    site = find_site(site_id)
-    return tuple(site.allowed_origins) if site is not None else ()
-
-
 def secret_print(secret: str) -> str:
     """Tells one identity secret from another, and nothing of either."""
     return hashlib.sha256(secret.encode()).hexdigest()[:32]

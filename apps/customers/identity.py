@@ -68,6 +68,7 @@ class Identified:
     verified: bool
     expires_at: datetime
     vouched: Vouched
+    origins: tuple[str, ...]  # of the pages that may speak for customers of the site
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,4 +258,5 @@ def _identified(site: Site, customer: Customer, expires_at: datetime) -> Identif
             secret_print=secret_print(site.identity_secret) if customer.verified else "",
             settings_version=site.settings_version,
         ),
+        origins=tuple(site.allowed_origins),
     )

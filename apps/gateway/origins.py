@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from apps.accounts.sites import site_origins
-
 
 def header(scope: dict[str, Any], name: bytes) -> str:
     """A header's value, or ""."""
@@ -26,8 +24,3 @@ def foreign_origin(scope: dict[str, Any]) -> str:
     if origin in settings.CSRF_TRUSTED_ORIGINS or urlsplit(origin).netloc == header(scope, b"host"):
         return ""
     return origin
-
-
-def site_allows(site: str, origin: str) -> bool:
-    """Whether a page of it may use the protocol directly. One query."""
-    return origin in site_origins(site)

@@ -41,7 +41,7 @@ class CustomerHolder(Protocol):
     """A customer's connection."""
 
     who: Identified
-    origin: str  # of the page, where the site's list let it in; "" where it is our own
+    origin: str  # of the page, or of the one around our frame, that the site's list let in; "" where there is none
 
     def revoked(self) -> None:
         """Hangs up: what let the customer in does so no longer."""

@@ -41,6 +41,7 @@ class Hello(ClientFrame, frozen=True, tag="hello"):
     conversation: str | None = None
     epoch: str | None = None
     seq: Count | None = None
+    framed_by: str = ""  # the origin of the page around the widget's frame, as the frame knows it
 
 
 class Ping(ClientFrame, frozen=True, tag="ping"):

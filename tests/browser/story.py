@@ -78,6 +78,15 @@ class Story:
         finally:
             _in_thread(lambda: self._read_drafts(on=False))
 
+    @contextmanager
+    def off_the_list(self) -> Iterator[None]:
+        """Meanwhile the shop's pages are not among those that may show the site's chat."""
+        [origins] = _in_thread(lambda: self._allow(["https://elsewhere.example"]))
+        try:
+            yield
+        finally:
+            _in_thread(lambda: self._allow(origins))
+
     def last_marks(self, conversation: str) -> dict[str, str]:
         """What was noted of the conversation's last stored turn; nothing while none is."""
         return _in_thread(lambda: self._last_marks(conversation))
@@ -86,6 +95,13 @@ class Story:
         with django_on(self.demo.database_url):
             Site.objects.filter(pk=self.site).update(reads_drafts=on)
             bump(self.site, "settings_version")
+
+    def _allow(self, origins: list[str]) -> list[list[str]]:
+        with django_on(self.demo.database_url):
+            before = list(Site.objects.filter(pk=self.site).values_list("allowed_origins", flat=True))
+            Site.objects.filter(pk=self.site).update(allowed_origins=origins)
+            bump(self.site, "settings_version")
+            return before
 
     def _last_marks(self, conversation: str) -> dict[str, str]:
         with django_on(self.demo.database_url):

@@ -305,6 +305,12 @@ def test_a_page_that_is_not_allowed_is_told_in_its_console(story: Story, open_pa
         expect(page.locator("chatsvc-widget")).to_have_count(0)
 
 
+def test_a_page_that_is_allowed_no_longer_loses_its_chat(story: Story, open_page: OpenPage) -> None:
+    visitor = story.shopper(open_page).open()
+    with story.off_the_list():
+        expect(visitor.notice).to_have_text(visitor.words["ended"])
+
+
 def test_a_site_that_is_unknown_is_told_in_the_console(story: Story, open_page: OpenPage) -> None:
     snippet = f'<script async src="{story.demo.url}/widget.js" data-site="nobody"></script>'
     with foreign(open_page, snippet) as (page, said):

@@ -65,6 +65,7 @@ def asker(site: Site, external_id: str = "mia") -> Identified:
         verified=customer.verified,
         expires_at=datetime.now(UTC),
         vouched=Vouched(site.pk, "", 1),
+        origins=(),
     )
 
 

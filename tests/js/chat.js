@@ -38,14 +38,14 @@ export function browser(t) {
       return Response.json({ token: `v${visitors}`, expires_at: Date.now() + 30 * 24 * 3600_000 });
     },
   });
-  /** @param {{share?: any}} [options] */
-  const tab = ({ share } = {}) => {
+  /** @param {{share?: any, framedBy?: () => string}} [options] */
+  const tab = ({ share, framedBy } = {}) => {
     const net = network();
     Object.assign(globalThis, { WebSocket: net.socketClass });
     const keep = new Keep("site:", () => kept);
     const session = new Session({ site: "s", keep, renewIdentity: async () => "" });
     let locale = "en";
-    const chat = new Chat({ url: "wss://chat.example/ws/customer", session, keep, locale: () => locale, share });
+    const chat = new Chat({ url: "wss://chat.example/ws/customer", session, keep, locale: () => locale, framedBy, share });
     /** @type {string[]} */
     const refusals = [];
     chat.addEventListener("refused", (event) => refusals.push(/** @type {CustomEvent} */ (event).detail));

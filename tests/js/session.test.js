@@ -52,6 +52,18 @@ test("a visitor's token is renewed a day before it ends, and when it was refused
   assert.deepEqual(asked, ["/api/v1/widget/session old", "/api/v1/widget/session old"]);
 });
 
+test("a chat in a frame says which page is around it, as it is known by then", async (t) => {
+  const { tab } = browser(t);
+  let origin = "";
+  const { chat, open, greet, sent } = tab({ framedBy: () => origin });
+  await open();
+  assert.equal("framed_by" in sent("hello")[0], false);
+  origin = "https://shop.example";
+  chat.relocate();
+  await greet();
+  assert.equal(sent("hello")[0].framed_by, "https://shop.example");
+});
+
 test("a service that gives no session is a failed attempt, and it goes on", async (t) => {
   const { tab, tick } = browser(t);
   const { chat, net } = tab();

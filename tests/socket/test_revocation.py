@@ -202,17 +202,22 @@ async def test_an_origin_off_the_list_ends_the_lines_of_its_pages(
         return customer(web, carrier, origin=origin, token=world.visitor())
 
     await asyncio.to_thread(allow, shop, blog)
+    framed = {"token": world.visitor(), "framed_by": shop}
     async with (
         of(web_pair[0], shop) as here,
         of(web_pair[1], shop) as elsewhere,
+        customer(web_pair[0], carrier, **framed) as frame,
         of(web_pair[1], blog) as another,
         of(web_pair[1]) as our_own,
     ):
         await asyncio.to_thread(allow, blog)
-        assert await ended(here, elsewhere) == [(4401, "bad_token")] * 2
+        assert await ended(here, elsewhere, frame) == [(4401, "bad_token")] * 3
         await _outlive_a_look(web_pair[1], another, our_own)
-    async with _opened(web_pair[0], "customer", carrier, _hello(token=world.visitor()), origin=shop) as again:
-        assert await ended(again) == [(4403, "not_allowed")]
+    async with (
+        _opened(web_pair[0], "customer", carrier, _hello(token=world.visitor()), origin=shop) as again,
+        _opened(web_pair[0], "customer", carrier, _hello(**framed)) as framed_again,
+    ):
+        assert await ended(again, framed_again) == [(4403, "not_allowed")] * 2
 
 
 async def test_any_other_change_of_the_site_ends_nobodys_line(web: Web) -> None:

@@ -40,7 +40,7 @@ class ChatApp extends HTMLElement {
   /** For what a site wants besides: such modules find it here. */
   chat = new Chat({
     url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/customer`,
-    session: this.#session, keep: this.#keep, locale: () => this.#words.locale,
+    session: this.#session, keep: this.#keep, locale: () => this.#words.locale, framedBy: () => this.#port.origin,
     share: "locks" in navigator && "BroadcastChannel" in window ? share : undefined,
   });
   #header = /** @type {import("./header.js").ChatHeader} */ (document.createElement("chat-header"));

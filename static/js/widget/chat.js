@@ -44,6 +44,7 @@ export class Chat extends EventTarget {
   #sharing = null;
   #catchUp;
   #locale;
+  #framedBy;
   #requests = new Requests((frame) => this.#socket.send(frame));
   #paints = new Paints((frame) => this.#socket.send(frame));
   #startsAnew = false;
@@ -62,13 +63,15 @@ export class Chat extends EventTarget {
    * @param {Session} options.session
    * @param {import("./storage.js").Keep} options.keep
    * @param {() => string} options.locale
+   * @param {() => string} [options.framedBy]  the origin of the page around us; "" where there is none
    * @param {() => Promise<typeof import("../wire/shared-line.js")>} [options.share]  brings what shares one line with the
    *   other tabs of this browser
    */
-  constructor({ url, session, keep, locale, share = () => Promise.reject(new Error("nothing is shared")) }) {
+  constructor({ url, session, keep, locale, framedBy = () => "", share = () => Promise.reject(new Error("nothing is shared")) }) {
     super();
     this.#session = session;
     this.#locale = locale;
+    this.#framedBy = framedBy;
     this.#outbox = new Outbox(keep);
     this.#socket = new Connection({ url, hello: (fresh) => this.#hello(fresh) });
     this.#share = share;
@@ -221,7 +224,8 @@ export class Chat extends EventTarget {
   /** @param {boolean} fresh */
   async #hello(fresh) {
     const credentials = await this.#session.credentials(fresh);
-    return { type: "hello", ...credentials, locale: this.#locale(), ...this.#held };
+    const framed_by = this.#framedBy();
+    return { type: "hello", ...credentials, locale: this.#locale(), ...(framed_by && { framed_by }), ...this.#held };
   }
 
   /** Forgets the conversation shown and says hello as whoever is here now. */

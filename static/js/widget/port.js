@@ -7,6 +7,8 @@ const RENEW_DEADLINE_MS = 10_000;
 
 /** Events: `message` (detail: FromPage). Until a page of an allowed origin has handed us a port, tell() goes nowhere. */
 export class PagePort extends EventTarget {
+  /** Of the page that has handed us a port; "" before. */
+  origin = "";
   /** @type {MessagePort | null} */
   #port = null;
   /** @type {((identity: string) => void)[]} */
@@ -41,6 +43,7 @@ export class PagePort extends EventTarget {
     if (!known || event.data?.type !== "chatsvc:port" || event.ports.length !== 1) return;
     this.#port?.close();
     this.#port = event.ports[0];
+    this.origin = event.origin;
     this.#port.onmessage = ({ data }) => this.#receive(data);
     this.tell({ type: "ready" });
   }
