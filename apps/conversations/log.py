@@ -246,9 +246,9 @@ def _remember(stored: dict[statements.Key, Stored], key: statements.Key | None, 
 
 
 def _still_in_time(items: Sequence[_Item], error: Exception) -> list[_Item]:
-    now = time.monotonic()
-    logger.warning("the database refused a batch of %d: %s", len(items), error)
+    now, why = time.monotonic(), str(error).partition("\n")[0]  # a hint may follow
+    logger.warning("the database refused a batch of %d: %s", len(items), why)
     for item in items:
         if item.deadline <= now:
-            item.outcome = LogUnavailable(str(error))
+            item.outcome = LogUnavailable(why)
     return [item for item in items if item.deadline > now]

@@ -277,8 +277,10 @@ class Peer:
             self.refuse(refusal.code, refusal.message, frame)
         except NotFound:
             self.refuse(wire.ErrorCode.NOT_FOUND, "there is no such conversation", frame)
-        except (LogUnavailable, DatabaseError):
-            logger.exception("a %s was not carried out", type(frame).__name__)
+        except (LogUnavailable, DatabaseError) as error:
+            # What the writer was refused it has told; of anything else the place is wanted.
+            place = not isinstance(error, LogUnavailable)
+            logger.warning("a %s was not carried out: %s", type(frame).__name__, error, exc_info=place)
             self.refuse(wire.ErrorCode.UNAVAILABLE, "it could not be done now; send it again", frame)
 
     def left(self) -> None:
