@@ -152,7 +152,9 @@ async def test_another_team_role_or_name_is_shown_to_the_colleagues_who_are_conn
         world.desk(web_pair[0], kim) as one,
         world.desk(web_pair[1], ana) as two,
     ):
-        await asyncio.gather(*(one.expect("presence") for one in (one, two)))  # the first look has been
+        for web, colleague in zip(web_pair, (one, two), strict=True):
+            await _outlive_a_look(web, colleague)
+            await _outlive_a_look(web, colleague)  # which began after the first had ended
         await asyncio.to_thread(change)
         for colleague in (one, two):
             await colleague.expect(
