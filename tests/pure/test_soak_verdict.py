@@ -34,6 +34,15 @@ def test_memory_leaks_by_its_slope_and_its_end() -> None:
     assert leaks("web: RSS MiB", 300, *(400 + 10 * minute for minute in range(6)))
 
 
+def test_what_bounded_caches_have_taken_in_is_no_leak() -> None:
+    objects, kept = "web: Python objects, thousands", "contexts MiB"
+    filling = [(float(n), {objects: 2_000.0 + 15 * n, kept: 4.0 + n}) for n in range(6)]
+    growing = [(float(n), {objects: 2_000.0 + 40 * n, kept: 4.0 + n}) for n in range(6)]
+    idle = [(float(n), {objects: 2_000.0 + 15 * n, kept: 4.0}) for n in range(6)]
+    said = [judge({}, looks, [])[0].leaks for looks in (filling, growing, idle)]
+    assert said == [False, True, True]
+
+
 def test_a_key_without_an_end_may_not_stay() -> None:
     assert not leaks("Redis keys without an end", 3, 4, 5, 6, 4)
     assert leaks("Redis keys without an end", 3, 4, 5, 6, 7)
