@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from apps.accounts.staff import ReadOnlyAdmin, is_superuser
-from apps.conversations.markup import to_html
+from apps.conversations.markup import to_html, to_text
 from apps.conversations.models import Conversation, Message, OutboxItem
 from apps.wire.protocol import Author
 
@@ -91,7 +91,8 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @display(description=_("Text"))
     def words(self, message: Message) -> str:
-        return message.text[:80] or "–"
+        read = message.text if message.author == Author.CUSTOMER else to_text(message.text)
+        return Truncator(read).chars(80) or "–"
 
     @display(description=_("Author"), label={"assistant": "info", "agent": "success", "customer": ""})
     def author_label(self, message: Message) -> tuple[str, str]:

@@ -124,6 +124,18 @@ def test_what_the_database_calls_things_is_said_in_the_readers_language(
         assert re.findall(r">\s*(complete|finished|taken[_ ]over|customer|assistant)\s*<", shown) == [], model
 
 
+def test_a_list_of_messages_shows_them_as_they_are_read(superuser: Client, ours: Corner) -> None:
+    conversation = ours.conversation
+    for place, author in enumerate(("customer", "assistant"), start=100):
+        Message.objects.create(
+            conversation=conversation, place=place, author=author, text=f"{author} **{place}**",
+            turn=f"t{place}" if author == "assistant" else "", created_at=timezone.now(),
+        )  # fmt: skip
+    shown = superuser.get(listing(Message)).content.decode()
+    assert "customer **100**" in shown
+    assert "assistant 101" in shown
+
+
 def test_no_page_shows_a_stored_key(superuser: Client, ours: Corner) -> None:
     for row in ours.rows():
         for path in (listing(type(row)), page(row), page(row, "history")):
