@@ -22,7 +22,7 @@ from apps.turns.runtime import Runtime
 
 
 class Ahead(Protocol):
-    """An answer that was begun before its question came."""
+    """An answer that was begun before its turn was open."""
 
     def fits(self, request: ModelRequest) -> bool:
         """Whether it answers this prompt."""

@@ -24,9 +24,10 @@ class AnswerAhead(ABC):
         self.request: ModelRequest | None = None  # once a model was asked
         self.began = 0.0  # when it was, monotonic
         self.first_s: float | None = None  # after which the model spoke
-        self.heard: list[ModelEvent] = []
-        self.failure: ModelUnavailable | None = None
-        self.taken = self.ended = False
+        self.taken = False  # its turn has it
+        self._ended = False  # it is of no use
+        self._heard: list[ModelEvent] = []
+        self._failure: ModelUnavailable | None = None
         self._over = False  # nothing more comes
         self._changed = asyncio.Event()
         self._task = spawn(self._run(), name)
@@ -40,7 +41,7 @@ class AnswerAhead(ABC):
         """What has become of it, once."""
 
     @abstractmethod
-    def used(self, trace: Waterfall, waited_s: float) -> None:
+    def mark_used(self, trace: Waterfall, waited_s: float) -> None:
         """The first of it is being told. It was asked for `waited_s` before its turn came."""
 
     def begun(self) -> bool:
@@ -52,7 +53,7 @@ class AnswerAhead(ABC):
         asked = self.request
         return (
             asked is not None
-            and not (self.failure or self.taken or self.ended)
+            and not (self._failure or self.taken or self._ended)
             and (asked.messages, asked.teams, asked.max_output_tokens)
             == (request.messages, request.teams, request.max_output_tokens)
         )
@@ -65,28 +66,28 @@ class AnswerAhead(ABC):
         self.taken = True
         waited_s, told = time.monotonic() - self.began, 0
         try:
-            while not (self._over and told == len(self.heard)):
+            while not (self._over and told == len(self._heard)):
                 self._changed.clear()
-                news = self.heard[told:]
+                news = self._heard[told:]
                 if news and not told:
-                    self.used(trace, waited_s)
+                    self.mark_used(trace, waited_s)
                 told += len(news)
                 for event in _joined(news):
                     await on_event(event)
-                if not (self._over or told < len(self.heard)):
+                if not (self._over or told < len(self._heard)):
                     await self._changed.wait()
         finally:
             self._task.cancel()
             self.count("used" if told else "failed")
-        if told and self.failure:
-            raise ModelUnavailable(self.failure.reason, said=True)
-        return self.failure is None
+        if told and self._failure:
+            raise ModelUnavailable(self._failure.reason, said=True)
+        return self._failure is None
 
     def end(self, fate: str) -> None:
         """It is of no use: `changed`, `replaced`, `left`, `differed` …"""
-        if self.taken or self.ended:
+        if self.taken or self._ended:
             return
-        self.ended = True
+        self._ended = True
         self._task.cancel()
         if self.begun():
             self.count(fate)
@@ -95,15 +96,23 @@ class AnswerAhead(ABC):
         """Keeps what the model says."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self.began
-        self.heard.append(event)
+        self._heard.append(event)
         self._changed.set()
 
     def fail(self, reason: str, fate: str) -> None:
         """Nothing comes of it."""
-        self.failure = ModelUnavailable(reason)
-        if not (self.taken or self.ended):
-            self.ended = True
+        self._failure = ModelUnavailable(reason)
+        if not (self.taken or self._ended):
+            self._ended = True
             self.count(fate)
+
+    def spent(self) -> int:
+        """Tokens of prompt, and answer so far; as the model told, else estimated."""
+        for event in self._heard:
+            if isinstance(event, Done) and event.usage is not None:
+                return event.usage.prompt_tokens + event.usage.completion_tokens
+        said = sum(len(event.text.encode()) for event in self._heard if isinstance(event, TextDelta))
+        return (self.request.prompt_tokens if self.request is not None else 0) + tokens_of_bytes(said)
 
     async def _run(self) -> None:
         try:
@@ -116,14 +125,6 @@ class AnswerAhead(ABC):
         finally:
             self._over = True
             self._changed.set()
-
-    def spent(self) -> int:
-        """Tokens of prompt, and answer so far; as the model told, else estimated."""
-        for event in self.heard:
-            if isinstance(event, Done) and event.usage is not None:
-                return event.usage.prompt_tokens + event.usage.completion_tokens
-        said = sum(len(event.text.encode()) for event in self.heard if isinstance(event, TextDelta))
-        return (self.request.prompt_tokens if self.request is not None else 0) + tokens_of_bytes(said)
 
 
 def _joined(events: list[ModelEvent]) -> list[ModelEvent]:

@@ -116,7 +116,7 @@ class Drafting:
             self._search = None
             if self._ahead is not None and self._ahead.begun():
                 ahead, self._ahead = self._ahead, None
-            self._end_ahead("early")
+            self._end_ahead("unneeded")  # no model was asked: nothing to be counted
             self._searched += 1
             instruments.drafts.labels("used").inc()
             instruments.drafts_saved_seconds.inc(search.ran_s)

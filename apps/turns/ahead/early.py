@@ -58,7 +58,7 @@ class EarlyAnswer(AnswerAhead):
     def count(self, fate: str) -> None:
         instruments.asked_early.labels(fate).inc()
 
-    def used(self, trace: Waterfall, waited_s: float) -> None:
+    def mark_used(self, trace: Waterfall, waited_s: float) -> None:
         trace.asked_early(self._trace)
         trace.marks["asked_early_ms"] = f"{waited_s * 1000:.1f}"
         instruments.asked_early_seconds.inc(waited_s)

@@ -1,4 +1,4 @@
-"""The prompt of a turn whose question is still being written."""
+"""The prompt of a turn whose question is still being written, or stored."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from apps.engine.ports import Trace
 from apps.engine.turn import expected_request
 from apps.engine.types import FactsState, ModelRequest
 from apps.stores.database import in_database
+from apps.telemetry.waterfall import Waterfall
 from apps.turns.job import turn_input
 from apps.turns.questions import awaits_customer
 from apps.turns.records import spent
@@ -21,7 +22,7 @@ from apps.turns.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """What a customer is writing, from whom and where, and the search of it."""
+    """What a customer is writing, or has just sent, from whom and where, and the search of it."""
 
     conversation: str
     asker: Asker
@@ -30,23 +31,25 @@ class Drafted:
     search: StartedRetrieval
 
 
-async def context_of_draft(runtime: Runtime, site: SiteSettings, drafted: Drafted) -> Context | None:
-    """The conversation with the draft as its question; None where that would not be the assistant's, or its model's.
+async def prompt_of_draft(runtime: Runtime, site: SiteSettings, drafted: Drafted) -> ModelRequest | None:
+    """What the turn would ask its model, were the draft sent now; None where it would not, or need not.
 
-    One query, another where the site's money has a cap.
+    One query, another where the site's money has a cap. Waits for the draft's search.
     """
     if await spent(site) or not await in_database(awaits_customer, drafted.conversation):
         return None
     context = await runtime.contexts.of(drafted.conversation, 0)
-    return context.with_question(drafted.text) if context.awaits_customer else None
+    if not context.awaits_customer:
+        return None
+    return await expected_prompt(runtime, site, drafted, context.with_question(drafted.text), Waterfall())
 
 
 async def expected_prompt(
     runtime: Runtime, site: SiteSettings, drafted: Drafted, context: Context, trace: Trace
 ) -> ModelRequest | None:
-    """What the turn would ask its model, were the draft sent now; None where it would not, or need not.
+    """The same for a conversation that waits for its customer, as `context` with the text as its question. No query.
 
-    `context` is the conversation with the draft as its question. Waits for the draft's search; no query.
+    The stages of making it go into `trace`.
     """
     if not runtime.line.has_model(site.id):
         return None

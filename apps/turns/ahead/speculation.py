@@ -16,7 +16,7 @@ from apps.engine.events import HandoffCall, ModelEvent
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.ahead.answer import AnswerAhead
-from apps.turns.ahead.expected import Drafted, context_of_draft, expected_prompt
+from apps.turns.ahead.expected import Drafted, prompt_of_draft
 from apps.turns.runtime import Runtime
 
 # For so long a sentence without an end must have stayed as it is, beyond the rest after which the widget tells it.
@@ -70,16 +70,14 @@ class Speculation(AnswerAhead):
         instruments.speculations.labels(fate).inc()
         instruments.speculation_tokens.labels("used" if fate == "used" else "wasted").inc(self.spent())
 
-    def used(self, trace: Waterfall, waited_s: float) -> None:
+    def mark_used(self, trace: Waterfall, waited_s: float) -> None:
         saved_s = waited_s if self.first_s is None else min(self.first_s, waited_s)
         instruments.speculation_saved_seconds.inc(saved_s)
         trace.marks.update({"speculation": "used", "speculation_saved_ms": f"{saved_s * 1000:.1f}"})
 
     async def _guess(self) -> None:
         owner, runtime, site = self._owner, self._runtime, self._site
-        request, context = None, await context_of_draft(runtime, site, self._drafted)
-        if context is not None:
-            request = await expected_prompt(runtime, site, self._drafted, context, Waterfall())
+        request = await prompt_of_draft(runtime, site, self._drafted)
         if request is None:
             instruments.speculations.labels("passed").inc()
             return

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from apps.accounts.resident import SiteSettings
 from apps.customers.facts import Asker
@@ -18,8 +20,7 @@ from apps.engine.context import Context
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.types import ChatMessage, Facts, FactsState, ModelRequest, Usage
 from apps.telemetry import instruments
-from apps.telemetry.waterfall import Waterfall
-from apps.turns.ahead.expected import Drafted, context_of_draft, expected_prompt
+from apps.turns.ahead.expected import Drafted, prompt_of_draft
 from apps.turns.job import Job, assistant_of, teams_of
 from apps.turns.runtime import Runtime
 
@@ -31,6 +32,8 @@ MAX_CONVERSATIONS: Final = 2_000  # whose last warm-up is remembered
 # A prompt read ahead has served where the next one found so much of it computed. What is appended to ask for a token,
 # and the block that was not full, are not found.
 SERVED_SHARE: Final = 0.8
+
+_Prompt: TypeAlias = Callable[[], Awaitable[ModelRequest | None]]  # None where nothing is to be read
 
 _NOBODY: Final = Facts(verified=False, state=FactsState.NONE)
 
@@ -123,19 +126,18 @@ class Warmups:
                 _settle(last.read, "used" if served else "missed")
             self._last[job.conversation] = _Last(time.monotonic())
         if goes_on:
-            self._begin("turn", job.site, job.conversation, job.asker)
+            prompt = partial(self._known, job.site, job.conversation, job.asker)
+            self._begin("turn", job.site, job.conversation, prompt)
 
     def typing(self, site: SiteSettings, drafted: Drafted) -> None:
         """The customer writes: has read what their question would come behind, its articles included, unless it was."""
-        self._begin("draft", site, drafted.conversation, drafted.asker, drafted)
+        self._begin("draft", site, drafted.conversation, partial(self._before_question, site, drafted))
 
-    def _begin(
-        self, why: str, site: SiteSettings, conversation: str, asker: Asker, drafted: Drafted | None = None
-    ) -> None:
+    def _begin(self, why: str, site: SiteSettings, conversation: str, prompt: _Prompt) -> None:
         if not self._runtime.line.prepares(site.id):
             return
         self.question(conversation)  # an older draft's
-        task = self._runtime.spawn(self._read(why, site, conversation, asker, drafted), "warm-up")
+        task = self._runtime.spawn(self._read(why, site, conversation, prompt), "warm-up")
         self._running[conversation] = task
         task.add_done_callback(lambda ended: self._ended(conversation, ended))
 
@@ -143,15 +145,10 @@ class Warmups:
         if self._running.get(conversation) is task:
             del self._running[conversation]
 
-    async def _read(
-        self, why: str, site: SiteSettings, conversation: str, asker: Asker, drafted: Drafted | None
-    ) -> None:
+    async def _read(self, why: str, site: SiteSettings, conversation: str, prompt: _Prompt) -> None:
         outcome = "ended"  # by a question, or a newer draft
         try:
-            if drafted is not None:
-                request = await self._before_question(site, drafted)
-            else:
-                request = await self._known(site, conversation, asker)
+            request = await prompt()
             outcome = await self._tried(site, conversation, request) if request is not None else "passed"
         finally:
             instruments.warmups.labels(why, outcome).inc()
@@ -166,10 +163,7 @@ class Warmups:
 
     async def _before_question(self, site: SiteSettings, drafted: Drafted) -> ModelRequest | None:
         """All of the prompt but the draft's own words, which are nobody's yet."""
-        context = await context_of_draft(self._runtime, site, drafted)
-        if context is None:
-            return None
-        request = await expected_prompt(self._runtime, site, drafted, context, Waterfall())
+        request = await prompt_of_draft(self._runtime, site, drafted)
         return replace(request, messages=request.messages[:-1], question="") if request is not None else None
 
     async def _tried(self, site: SiteSettings, conversation: str, request: ModelRequest) -> str:
