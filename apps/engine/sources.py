@@ -22,7 +22,7 @@ def behind(said: str, request: ModelRequest) -> tuple[Passage, ...]:
 
     A model was given passages for whatever it was asked, also where it tells of an order, asks to log in or does not
     know. So an article counts where one sentence of the answer says what it says: two in five of its terms beyond the
-    question's own, three at least, or all of a shorter one. A sentence that names an order is from the order. Where
+    question's own, three at least, or both where it has two. A sentence that names an order is from the order. Where
     article and answer differ in language words cannot tell: there it counts unless the question was after an order.
     """
     if not said:

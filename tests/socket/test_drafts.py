@@ -187,7 +187,7 @@ async def test_what_was_asked_before_is_not_embedded_again_and_what_was_only_dra
     world = await shop_that(reads_drafts=True)
 
     def known() -> float:
-        return metrics(web).get('chatsvc_knowledge_vectors_total{how="known"}', 0.0)
+        return counted(web, "chatsvc_knowledge_vectors_total", how="known")
 
     before = searches(web)
     async with talk(world, web) as (line, _):

@@ -45,9 +45,11 @@ async def ask(line: Open) -> None:
     )
 
 
-async def answered(upstream: Upstream, ends: str) -> None:
-    """The second answer of the model has come so far."""
-    await asyncio.to_thread(wait_for, lambda: [seen.ended for seen in answers(upstream)][1:] == [ends])
+async def answered_once_more(upstream: Upstream, before: int) -> None:
+    """Beyond so many answers the model has ended one."""
+    await asyncio.to_thread(
+        wait_for, lambda: [seen.ended for seen in answers(upstream)][before:] == ["finished"]
+    )
 
 
 async def test_the_model_answers_while_its_question_is_being_stored_and_is_heard_afterwards(
@@ -61,7 +63,7 @@ async def test_the_model_answers_while_its_question_is_being_stored_and_is_heard
         with locked_database(deployment.database_url):
             heard = len(line.client.journal)
             await ask(line)
-            await answered(plain_upstream, "finished")
+            await answered_once_more(plain_upstream, 1)
         await line.client.expect("ack", id="q")
         answer = await line.answer()
         told = line.client.journal[heard:]
@@ -95,20 +97,34 @@ async def test_a_question_that_cannot_be_stored_frees_the_model_and_shows_nothin
     assert ended(web, "unneeded") == unneeded + 1
 
 
-async def test_nobody_is_asked_early_where_a_rule_or_a_person_answers(
-    web: Web, plain_upstream: Upstream
-) -> None:
+async def test_no_model_is_asked_early_where_a_rule_answers(web: Web, plain_upstream: Upstream) -> None:
     world = await shop_with(plain_upstream, reply_en="Ask us on Monday.")
     async with world.customer(web) as line:
         await talked(web, line)
         await line.say(QUESTION)
         assert (await line.answer())["text"] == "Ask us on Monday."
-    other = await shop_with(plain_upstream)
-    async with (
-        other.customer(web) as line,
-        other.desk(web, await asyncio.to_thread(other.agent, "Lee")) as desk,
-    ):
-        await desk.send({"type": "conversation.take", "id": "t", "conversation": line.conversation})
-        await desk.expect("ack", id="t")
-        await line.say(QUESTION)
     assert answers(plain_upstream) == []
+
+
+async def test_no_model_is_asked_early_where_a_person_answers(
+    web: Web, plain_upstream: Upstream, deployment: Deployment
+) -> None:
+    world = await shop_with(plain_upstream)
+    plain_upstream.always(Plan(script=Text(SAID)))
+    async with (
+        world.customer(web) as persons,
+        world.customer(web) as models,
+        world.desk(web, await asyncio.to_thread(world.agent, "Lee")) as desk,
+    ):
+        await talked(web, persons)
+        await talked(web, models)
+        await desk.send({"type": "conversation.take", "id": "t", "conversation": persons.conversation})
+        await desk.expect("ack", id="t")
+        with locked_database(deployment.database_url):
+            await ask(persons)
+            await ask(models)
+            await answered_once_more(plain_upstream, 2)
+        for line in (persons, models):
+            await line.client.expect("ack", id="q")
+        await models.answer()
+    assert len(answers(plain_upstream)) == 3
