@@ -28,9 +28,6 @@ from apps.turns.ahead.preload import Preloader
 from apps.turns.ahead.warmups import Warmups
 from apps.turns.between.attendance import Attendance
 from apps.turns.between.buffer import StreamBuffer
-from apps.turns.between.care import Care
-from apps.turns.between.lifeline import Lifeline
-from apps.turns.between.resync import Resync
 from apps.turns.between.switchboard import Switchboard
 from apps.turns.feed import Feed
 from apps.turns.job import Limits
@@ -39,6 +36,9 @@ from apps.turns.kept.context_copies import ContextCopies
 from apps.turns.kept.contexts import Contexts
 from apps.turns.ledger import Ledger
 from apps.turns.office import Office
+from apps.turns.rescue.care import Care
+from apps.turns.rescue.lifeline import Lifeline
+from apps.turns.rescue.resync import Resync
 from apps.turns.residents import Residents
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor

@@ -18,13 +18,13 @@ from apps.stores.database import in_database
 from apps.turns.ahead.drafts import Drafts
 from apps.turns.ahead.preload import Preloader
 from apps.turns.between.attendance import Attendance
-from apps.turns.between.care import Care
-from apps.turns.between.resync import Resync
 from apps.turns.feed import Feed
 from apps.turns.ledger import waterfall_frame
 from apps.turns.models import Turn
 from apps.turns.questions import StoredAsker
 from apps.turns.records import last_record
+from apps.turns.rescue.care import Care
+from apps.turns.rescue.resync import Resync
 from apps.turns.residents import Residents
 from apps.turns.runtime import Runtime
 from apps.turns.supervisor import Supervisor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.turns.between.lifeline import LOOKS_IN_A_ROW, Watch
+from apps.turns.rescue.lifeline import LOOKS_IN_A_ROW, Watch
 
 
 def looks(watch: Watch, *held: set[str], processes: tuple[str, ...] = ("a", "b")) -> list[str]:

@@ -10,8 +10,8 @@ import pytest
 
 from apps.conversations.models import Conversation
 from apps.stores.ids import new_id
-from apps.turns.between.lifeline import Lifeline
 from apps.turns.models import ProcessLease
+from apps.turns.rescue.lifeline import Lifeline
 from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, words

@@ -1,4 +1,4 @@
-"""What web processes are to each other: what they say and hear, who listens where, and who looks after the dead.
+"""What web processes are to each other: what they say and hear, and who listens where.
 
 Nothing that is said here is relied on: each listener has a slower way to learn the same.
 """

@@ -17,9 +17,9 @@ from apps.conversations import selectors
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable
 from apps.telemetry import instruments
-from apps.turns.between import leases
-from apps.turns.between.lifeline import Lifeline
 from apps.turns.questions import open_question, unanswered
+from apps.turns.rescue import leases
+from apps.turns.rescue.lifeline import Lifeline
 from apps.turns.runner import MAX_PARTS
 from apps.turns.runtime import Runtime
 from apps.turns.sentences import NO_MODEL, sentence

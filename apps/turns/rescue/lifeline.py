@@ -19,7 +19,7 @@ from typing import Protocol
 from django.db import DatabaseError, connection
 
 from apps.telemetry import instruments
-from apps.turns.between import leases
+from apps.turns.rescue import leases
 
 logger = logging.getLogger(__name__)
 
