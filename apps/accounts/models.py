@@ -62,6 +62,7 @@ def validate_accent(value: str) -> None:
 
 
 def usual_hours() -> list[str]:
+    """From Monday on; "" where nobody is there all day."""
     return ["09:00-17:30"] * 5 + ["", ""]
 
 

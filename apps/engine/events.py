@@ -14,6 +14,8 @@ from apps.engine.types import Passage, Usage
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
+    """A piece of the answer's text."""
+
     text: str
 
 
@@ -54,6 +56,8 @@ class Acting:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
+    """A piece of the answer, to be shown."""
+
     text: str
 
 

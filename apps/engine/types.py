@@ -14,6 +14,8 @@ AttributeValue = str | int | float | bool
 
 
 class Speaker(StrEnum):
+    """Who has said something."""
+
     CUSTOMER = "customer"
     ASSISTANT = "assistant"
     AGENT = "agent"
@@ -44,6 +46,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
+    """A known customer, as the shop tells of them."""
+
     name: str
     email: str = ""
     tier: str = ""

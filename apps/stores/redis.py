@@ -71,6 +71,7 @@ class Breaker:
 
     @property
     def open(self) -> bool:
+        """Whether calls are to be left out now."""
         return time.monotonic() < self._resting_until
 
     def note(self, *, failed: bool) -> None:

@@ -59,6 +59,7 @@ class StartedRetrieval:
 
     @property
     def running(self) -> bool:
+        """Whether there is more to wait for."""
         return not self._task.done()
 
     @property

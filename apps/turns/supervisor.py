@@ -288,9 +288,11 @@ class Supervisor:
 
     @property
     def draining(self) -> bool:
+        """Whether the process is about to end and takes up no further turn."""
         return self._draining
 
     def runs(self, conversation: str) -> bool:
+        """Whether a turn of this process is live there."""
         return conversation in self._runners
 
     def shown(self, conversation: str) -> str:

@@ -25,7 +25,7 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
 
 
 class ClientFrame(Struct, frozen=True, tag_field="type"):
-    pass
+    """Any of them; its `type` says which."""
 
 
 class Hello(ClientFrame, frozen=True, tag="hello"):
@@ -45,6 +45,8 @@ class Hello(ClientFrame, frozen=True, tag="hello"):
 
 
 class Ping(ClientFrame, frozen=True, tag="ping"):
+    """A sign of life, answered with a pong."""
+
     hidden: bool = False  # whether nobody can see the page
 
 
@@ -83,12 +85,16 @@ class RequestHandoff(ClientFrame, frozen=True, tag="handoff.request"):
 
 
 class LeaveContact(ClientFrame, frozen=True, tag="contact.leave"):
+    """Where an agent's reply is mailed to once the customer is gone."""
+
     id: str
     conversation: str
     email: str
 
 
 class SetTyping(ClientFrame, frozen=True, tag="typing.set"):
+    """Told to the other side, and kept nowhere."""
+
     conversation: str
     on: bool
 
@@ -128,7 +134,7 @@ class OpenConversation(ClientFrame, frozen=True, tag="conversation.open"):
 
 
 class ListConversations(ClientFrame, frozen=True, tag="conversation.list"):
-    pass
+    """Asks for the customer's conversations."""
 
 
 class Watch(ClientFrame, frozen=True, tag="conversation.watch"):

@@ -68,12 +68,16 @@ class ErrorCode(StrEnum):
 
 
 class Author(StrEnum):
+    """Who has written a message."""
+
     CUSTOMER = "customer"
     ASSISTANT = "assistant"
     AGENT = "agent"
 
 
 class Status(StrEnum):
+    """Of a conversation. Its customer's next message, or an agent, opens a resolved one again."""
+
     OPEN = "open"
     RESOLVED = "resolved"
 

@@ -65,6 +65,8 @@ class Delta(Struct, frozen=True, omit_defaults=True, tag="delta"):
 
 
 class Pong(Struct, frozen=True, omit_defaults=True, tag="pong"):
+    """Answers a ping."""
+
     heartbeat_s: int | None = None  # from now on, where it is another than before
 
 

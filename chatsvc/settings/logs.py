@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
+READY_PATH: Final = "/readyz"
+
 
 def one_warning(record: logging.LogRecord) -> bool:
     """A filter: strangers knock under any name they like, so this says which name and not where in our code."""
@@ -18,8 +20,6 @@ def said_not_broken(record: logging.LogRecord) -> bool:
     request = getattr(record, "request", None)
     return request is None or request.path != READY_PATH
 
-
-READY_PATH: Final = "/readyz"
 
 LOGGING: Final[dict[str, Any]] = {
     "version": 1,
