@@ -196,6 +196,24 @@ for (const heardFirst of [true, false]) {
   });
 }
 
+test("a look in vain takes nobody back to the way that failed meanwhile", async (t) => {
+  const { socket, stream, poll, line, tick, counts } = await ways(t);
+  line();
+  stream.last.accept();
+  stream.last.says(welcome());
+  await tick(5_000);
+  assert.deepEqual(counts(), [1, 1, 0]);
+  stream.last.ends(1006);
+  line();
+  poll.last.accept();
+  poll.last.says(welcome());
+  socket.last.ends(1006);
+  await turns();
+  assert.equal(poll.last.readyState, 1);
+  line();
+  assert.deepEqual(counts().slice(1), [1, 2]);
+});
+
 test("polls look for a stream where there is no socket", async (t) => {
   const { socket, stream, poll, line, tick, counts } = await ways(t);
   line();

@@ -124,7 +124,8 @@ class Ladder {
       this.#again = false;
       for (let at = 0; at < from && found === from; at += 1) if (await answers(this.dial(url, protocols, at))) found = at;
     } while (this.#again && found === from);
-    return found;
+    // The way of the beginning may have failed meanwhile.
+    return found < from ? found : this.at;
   }
 
   /** @param {number} at */
