@@ -16,6 +16,8 @@ STAGES: Final = (
 )  # fmt: skip
 # What happened before the turn began, and so only once where an answer needs several parts.
 ONCE: Final = frozenset({"gateway", "receive", "auth"})
+# Marks of an answer begun ahead, which only its first part can have used.
+OF_AHEAD: Final = frozenset({"asked_early_ms", "speculation", "speculation_saved_ms"})
 # No client that tells the truth reports more: its own text is given up long before.
 PAINT_LIMIT_MS: Final = 600_000.0
 # Upper bounds of the classes in which the gaps between two pieces of an answer are counted; the last has none.
@@ -43,6 +45,7 @@ class Waterfall:
     gaps: list[int] = field(default_factory=lambda: [0] * (len(GAP_BOUNDS_MS) + 1))
     painted_ms: float | None = None
     _asked_ms: float | None = None
+    _spoke: float | None = None
     _pieces: list[Bar] = field(default_factory=list)
     _first_token: float | None = None
     _last_token: float = 0.0
@@ -60,13 +63,13 @@ class Waterfall:
         """A piece of a stage between two monotonic times, in seconds."""
         self._pieces.append(Bar(name, (begun - self.started) * 1000, (ended - begun) * 1000))
 
-    def asked_early(self, early: Waterfall) -> None:
-        """The model was asked before the turn was open. The stages of that, since the same receipt, are those which the
-        first token waited for: they take the place of the turn's own.
+    def asked_early(self, early: Waterfall, spoke: float) -> None:
+        """The model was asked before the turn was open, and first spoke at `spoke`, monotonic. The stages of that,
+        since the same receipt, are those which the first token waited for: they take the place of the turn's own.
         """
         names = {piece.name for piece in early._pieces}
         self._pieces = [piece for piece in self._pieces if piece.name not in names] + early._pieces
-        self._asked_ms = max(piece.end_ms for piece in early._pieces)
+        self._asked_ms, self._spoke = max(piece.end_ms for piece in early._pieces), spoke
 
     def elapsed_ms(self) -> float:
         """Since the receipt of the question."""
@@ -75,7 +78,8 @@ class Waterfall:
     def token(self) -> float | None:
         """A piece of the answer came: the seconds since the one before, None for the first.
 
-        The stage of the first one began where the model was asked, which is where the last stage before it ended.
+        The stage of the first one began where the model was asked, which is where the last stage before it ended. What
+        a model said early and was kept until the question was stored is no time of the model's.
         """
         before, self._last_token = self._last_token, time.monotonic()
         if self._first_token is None:
@@ -83,7 +87,8 @@ class Waterfall:
             asked_ms = self._asked_ms
             if asked_ms is None:
                 asked_ms = max((piece.end_ms for piece in self._pieces), default=0.0)
-            self.add("first_token", asked_ms / 1000 + self.started, self._first_token)
+            spoke = self._first_token if self._spoke is None else self._spoke
+            self.add("first_token", asked_ms / 1000 + self.started, spoke)
             return None
         gap = self._last_token - before
         self.gaps[bisect_left(GAP_BOUNDS_MS, gap * 1000)] += 1
@@ -93,7 +98,8 @@ class Waterfall:
         """The answer broke off and begins again: what was measured of it is another record's."""
         self._pieces = [piece for piece in self._pieces if piece.name in ONCE]
         self.gaps = [0] * len(self.gaps)
-        self.painted_ms, self._first_token, self._asked_ms = None, None, None
+        self.marks = {name: value for name, value in self.marks.items() if name not in OF_AHEAD}
+        self.painted_ms, self._first_token, self._asked_ms, self._spoke = None, None, None, None
 
     def paint(self, ms: float) -> bool:
         """The client showed the first text so long after the customer submitted the question. Only the first counts."""
@@ -130,7 +136,8 @@ class Waterfall:
         return None if self._first_token is None else (self._first_token - self.started) * 1000
 
     def added_ms(self) -> float | None:
-        """What we add to the model's own time: receipt to the request's last byte, and first token to first frame.
+        """What we add to the model's own time: receipt to the request's last byte, and first token to first frame, with
+        what it was kept for because its question was not stored yet.
 
         The time for which the search alone was waited for is left out, since that is a figure of its own.
         """
@@ -138,7 +145,9 @@ class Waterfall:
             return None
         search, facts = self.bar("retrieval"), self.bar("profile")
         alone_ms = max(0.0, search.end_ms - max(facts.end_ms, search.start_ms))
-        return self.bar("first_token").start_ms - alone_ms + self.bar("first_frame").ms
+        asked_ms, spoke_ms = self.bar("first_token").start_ms, self.bar("first_token").end_ms
+        kept_ms = (self._first_token - self.started) * 1000 - spoke_ms
+        return asked_ms - alone_ms + kept_ms + self.bar("first_frame").ms
 
 
 def bounded_paint(ms: float, first_frame_end_ms: float) -> float:

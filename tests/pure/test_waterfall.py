@@ -63,6 +63,24 @@ def test_what_we_add_leaves_out_the_model_and_the_wait_for_the_search_alone() ->
     assert round(waterfall.added_ms() or 0) == 22 - 15 + 1
 
 
+def test_what_a_model_said_before_its_question_was_stored_is_kept_by_us_not_by_the_model() -> None:
+    begun = time.monotonic() - 3.0
+    early, waterfall = Waterfall(started=begun), Waterfall(started=begun)
+    early.add("context", begun, begun + 0.4)
+    waterfall.add("receive", begun, begun + 2.9)
+    waterfall.add("context", begun + 2.9, begun + 3.0)
+    waterfall.asked_early(early, begun + 0.5)
+    waterfall.marks["asked_early_ms"] = "2600.0"
+    assert waterfall.token() is None
+    bars = told(waterfall)
+    assert (bars["context"], bars["first_token"]) == ((0, 400), (400, 100))
+    ttft_ms = waterfall.ttft_ms()
+    assert ttft_ms is not None
+    assert round(waterfall.added_ms() or 0, 6) == round(ttft_ms - 100, 6)
+    waterfall.next_part()
+    assert "asked_early_ms" not in waterfall.marks
+
+
 def test_a_report_of_paint_counts_once_and_within_bounds() -> None:
     for reported, kept in ((250.0, 250.0), (-5.0, 50.0), (1e12, PAINT_LIMIT_MS)):
         waterfall = measured(first_frame=(40, 50))

@@ -59,6 +59,6 @@ class EarlyAnswer(AnswerAhead):
         instruments.asked_early.labels(fate).inc()
 
     def mark_used(self, trace: Waterfall, waited_s: float) -> None:
-        trace.asked_early(self._trace)
+        trace.asked_early(self._trace, self.began + (self.first_s or 0.0))
         trace.marks["asked_early_ms"] = f"{waited_s * 1000:.1f}"
         instruments.asked_early_seconds.inc(waited_s)
