@@ -17,5 +17,5 @@ class TokenBudget:
         return self._bucket.take(tokens, now)
 
     def give_back(self, tokens: int) -> None:
-        """Of what was taken so many were not spent."""
+        """Of what was taken so many were not spent; fewer than 0: so many were, beyond it, and are owed."""
         self._bucket.add(tokens)

@@ -21,3 +21,12 @@ def test_what_was_not_spent_can_be_taken_again_but_no_more() -> None:
     budget.give_back(900)
     assert not budget.take(601, 1.0)
     assert budget.take(600, 1.0)
+
+
+def test_what_was_spent_beyond_what_was_taken_is_owed() -> None:
+    budget = TokenBudget(600)
+    assert budget.take(500, 1.0)
+    budget.give_back(500 - 700)
+    assert not budget.take(1, 11.0)
+    assert not budget.take(1, 11.05)
+    assert budget.take(100, 21.0)

@@ -153,6 +153,22 @@ async def test_a_drafts_articles_are_read_too_and_only_its_own_words_are_left(
     await asyncio.to_thread(wait_for, lambda: warmed(web, "used") == used + 1)
 
 
+async def test_what_a_draft_goes_on_from_was_not_wasted(web: Web, plain_upstream: Upstream) -> None:
+    world = await shop_with(plain_upstream, reads_drafts=True, articles=True)
+    turn, draft = [await grown(web, why=why, outcome="read") for why in ("turn", "draft")]
+    async with world.customer(web) as line:
+        await line.say("Do lamps dream? " * 200)
+        await line.answer()
+        await turn(1)
+        used, wasted = warmed(web, "used"), warmed(web, "wasted")
+        await line.write("How long is the warranty of a lamp")
+        await draft(1)
+        await line.say("How long is the warranty of a lamp?")
+        await line.answer()
+        await turn(2)
+    assert (warmed(web, "used") - used, warmed(web, "wasted") - wasted) == (1, 0)
+
+
 async def test_another_draft_has_other_articles_read(web: Web, plain_upstream: Upstream) -> None:
     world = await shop_with(plain_upstream, reads_drafts=True, articles=True)
     read = await grown(web, why="draft", outcome="read")

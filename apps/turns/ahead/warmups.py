@@ -40,13 +40,24 @@ _NOBODY: Final = Facts(verified=False, state=FactsState.NONE)
 
 @dataclass(slots=True)
 class _Last:
-    """When the model last read the conversation. `read` is what a warm-up of these `messages` has cost that no turn has
-    followed yet.
+    """When the model last read the conversation; and, of what it has read ahead since the last turn, how long the
+    newest prompt was, which one, and what they all have cost.
     """
 
     at: float
-    read: Usage | None = None
-    messages: tuple[ChatMessage, ...] = ()
+    prompt_tokens: int = 0  # 0 where nothing was read ahead
+    prompt: int = 0  # its hash: the words themselves are not kept
+    computed_tokens: int = 0
+
+    def serves(self, usage: Usage) -> bool:
+        """Whether a prompt of such usage found it computed."""
+        return self.prompt_tokens > 0 and usage.cached_tokens >= SERVED_SHARE * self.prompt_tokens
+
+    def settle(self, end: str) -> None:
+        """Counts what has become of it, where something was read ahead."""
+        if self.prompt_tokens:
+            instruments.warmed.labels(end).inc()
+            instruments.warmed_tokens.labels(end).inc(self.computed_tokens)
 
 
 class Warmups:
@@ -99,10 +110,7 @@ class Warmups:
             instruments.warmups.labels("site", "capped").inc()
             return
         told = await self._runtime.line.prepare_all(site.id, request)
-        for usage in told:
-            _count_tokens(usage)
-        if not told:
-            budget.give_back(request.prompt_tokens)
+        budget.give_back(request.prompt_tokens - sum(map(_counted, told)))
         instruments.warmups.labels("site", "read" if told else "passed").inc()
 
     def question(self, conversation: str) -> None:
@@ -118,12 +126,11 @@ class Warmups:
         """
         self._forget_old()
         last = self._last.pop(job.conversation, None)
-        if last is not None and last.read is not None and usage is None:
+        if last is not None and last.prompt_tokens and usage is None:
             self._last[job.conversation] = last  # read for a question that is still to come
         elif usage is not None:
-            if last is not None and last.read is not None:
-                served = usage.cached_tokens >= SERVED_SHARE * last.read.prompt_tokens
-                _settle(last.read, "used" if served else "missed")
+            if last is not None:
+                last.settle("used" if last.serves(usage) else "missed")
             self._last[job.conversation] = _Last(time.monotonic())
         if goes_on:
             prompt = partial(self._known, job.site, job.conversation, job.asker)
@@ -167,21 +174,24 @@ class Warmups:
         return replace(request, messages=request.messages[:-1], question="") if request is not None else None
 
     async def _tried(self, site: SiteSettings, conversation: str, request: ModelRequest) -> str:
-        last, now = self._last.get(conversation), time.monotonic()
-        if last is not None and last.messages == request.messages and now - last.at < STILL_WARM_S:
+        last, now, prompt = self._last.get(conversation), time.monotonic(), hash(request.messages)
+        if last is not None and last.prompt == prompt and now - last.at < STILL_WARM_S:
             return "passed"
         budget = self._budget(site.id)
         if not budget.take(request.prompt_tokens, now):
             return "capped"
         usage = await self._runtime.line.prepare(site.id, request)
-        budget.give_back(request.prompt_tokens if usage is None else usage.cached_tokens)
         if usage is None:
+            budget.give_back(request.prompt_tokens)
             return "passed"
-        _count_tokens(usage)
-        if last is not None and last.read is not None:
-            _settle(last.read, "wasted")
-        self._last.pop(conversation, None)
-        self._last[conversation] = _Last(time.monotonic(), usage, request.messages)
+        computed = _counted(usage)
+        budget.give_back(request.prompt_tokens - computed)
+        last = self._last.pop(conversation, None)
+        if last is not None and last.serves(usage):
+            computed += last.computed_tokens  # this one goes on where that one ended
+        elif last is not None:
+            last.settle("wasted")
+        self._last[conversation] = _Last(time.monotonic(), usage.prompt_tokens, prompt, computed)
         return "read"
 
     async def _facts(self, asker: Asker) -> ChatMessage | None:
@@ -199,8 +209,7 @@ class Warmups:
             if now - oldest.at < FORGOTTEN_AFTER_S and len(self._last) < MAX_CONVERSATIONS:
                 return
             del self._last[conversation]
-            if oldest.read is not None:
-                _settle(oldest.read, "wasted")
+            oldest.settle("wasted")
 
 
 def _policy(site: SiteSettings) -> ChatMessage:
@@ -225,11 +234,9 @@ def _request(
     )
 
 
-def _count_tokens(usage: Usage) -> None:
+def _counted(usage: Usage) -> int:
+    """What the model had to compute of it."""
+    computed = usage.prompt_tokens - usage.cached_tokens
     instruments.warmup_tokens.labels("cached").inc(usage.cached_tokens)
-    instruments.warmup_tokens.labels("computed").inc(usage.prompt_tokens - usage.cached_tokens)
-
-
-def _settle(read: Usage, end: str) -> None:
-    instruments.warmed.labels(end).inc()
-    instruments.warmed_tokens.labels(end).inc(read.prompt_tokens - read.cached_tokens)
+    instruments.warmup_tokens.labels("computed").inc(computed)
+    return computed
