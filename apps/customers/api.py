@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import Site
 from apps.accounts.sites import find_site
-from apps.customers.identity import TOKEN_LIMIT, issue_visitor_token, visitor_token_expiry
+from apps.customers.identity import TOKEN_LIMIT, issue_visitor_token, kept_visitor, visitor_token_expiry
 from apps.customers.visits import seconds_to_wait
 from apps.wire.times import milliseconds
 
@@ -53,15 +53,17 @@ class WidgetSession(OpenView):
     def post(self, request: Request) -> Response:
         """A visitor token of a site: the same visitor while the token given is still good. One query.
 
-        429 where too many were given to this address or for this site.
+        429 where too many new ones were given to this address or for this site.
         """
         asked = SessionRequest(data=request.data)
         asked.is_valid(raise_exception=True)
         site = _site(asked.validated_data["site"])
-        wait_s = seconds_to_wait(site.pk, request.META.get("REMOTE_ADDR", ""))
-        if wait_s:
-            raise Throttled(wait_s, "Too many visitors at once.", "slow_down")
-        token, customer = issue_visitor_token(site.pk, asked.validated_data.get("token"))
+        had = asked.validated_data.get("token")
+        if kept_visitor(site.pk, had) is None:
+            wait_s = seconds_to_wait(site.pk, request.META.get("REMOTE_ADDR", ""))
+            if wait_s:
+                raise Throttled(wait_s, "Too many visitors at once.", "slow_down")
+        token, customer = issue_visitor_token(site.pk, had)
         expires_at = milliseconds(visitor_token_expiry(token))
         reply = SessionReply({"token": token, "customer": customer, "expires_at": expires_at})
         return Response(reply.data, headers={"Cache-Control": "no-store"})

@@ -98,8 +98,19 @@ def issue_visitor_token(site_id: str, token: str | None = None) -> tuple[str, st
 
     Touches no table: the visitor becomes a row when a socket presents the token.
     """
-    customer_id = _kept_visitor(site_id, token) or new_id()
+    customer_id = kept_visitor(site_id, token) or new_id()
     return _signer.sign_object({"s": site_id, "c": customer_id}), customer_id
+
+
+def kept_visitor(site_id: str, token: str | None) -> str | None:
+    """The site's visitor whom a token still speaks for; None where it speaks for nobody."""
+    if not token:
+        return None
+    try:
+        visitor = _read_visitor(token)
+    except BadToken:
+        return None
+    return visitor.customer_id if visitor.site_id == site_id else None
 
 
 def visitor_token_expiry(token: str) -> datetime:
@@ -119,16 +130,6 @@ def identify(token: str, identity: str) -> Identified:
     if token and _foreign(token, site.pk):
         raise BadToken(TokenFault.FOREIGN)
     return _identify_known(site, claims)
-
-
-def _kept_visitor(site_id: str, token: str | None) -> str | None:
-    if not token:
-        return None
-    try:
-        visitor = _read_visitor(token)
-    except BadToken:
-        return None
-    return visitor.customer_id if visitor.site_id == site_id else None
 
 
 def _read_visitor(token: str) -> _Visitor:

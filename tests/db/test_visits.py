@@ -23,9 +23,10 @@ def somewhere() -> str:
     return f"2600:{secrets.randbelow(2**16):x}:{secrets.randbelow(2**16):x}:1::"
 
 
-def visit(site: str, address: str) -> Any:
+def visit(site: str, address: str, token: str | None = None) -> Any:
     client = Client(REMOTE_ADDR=address)
-    return client.post("/api/v1/widget/session", {"site": site}, content_type="application/json")
+    asked = {"site": site, "token": token}
+    return client.post("/api/v1/widget/session", asked, content_type="application/json")
 
 
 def test_an_address_makes_a_hundred_visitors_and_is_then_told_to_wait(ours: Corner) -> None:
@@ -61,6 +62,14 @@ def test_a_sites_crowd_leaves_room_for_the_other_sites(ours: Corner) -> None:
     asyncio.run(in_debt(of_site(ours.site.pk)))
     assert visit(ours.site.pk, somewhere()).status_code == 429
     assert visit(corner("theirs").site.pk, somewhere()).status_code == 200
+
+
+def test_whoever_was_there_before_the_crowd_stays(ours: Corner) -> None:
+    before = visit(ours.site.pk, somewhere()).json()
+    asyncio.run(in_debt(of_site(ours.site.pk)))
+    again = visit(ours.site.pk, somewhere(), before["token"])
+    assert (again.status_code, again.json().get("customer")) == (200, before["customer"])
+    assert visit(ours.site.pk, somewhere(), before["token"] + "x").status_code == 429
 
 
 def test_without_redis_visitors_come(ours: Corner, settings: Any, tmp_path: Path) -> None:
