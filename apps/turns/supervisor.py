@@ -100,24 +100,21 @@ class Supervisor:
             if superseding is not None:
                 superseding.release()
 
+        command = c.CustomerMessage(
+            conversation=said.conversation,
+            customer=said.asker.customer_id,
+            name=said.name,
+            client_id=said.client_id,
+            text=said.text,
+            at=datetime.now(UTC),
+            turn=new_id(),
+            process=runtime.process,
+            assistant=site is not None and site.assistant_enabled,
+            supersede=superseding.opened.turn if superseding is not None else "",
+        )
         with said.received.stage("receive"):
             # It may be stored after its caller is gone, and until then the older turn must show nothing.
-            return await runtime.log.append(
-                c.CustomerMessage(
-                    conversation=said.conversation,
-                    customer=said.asker.customer_id,
-                    name=said.name,
-                    client_id=said.client_id,
-                    text=said.text,
-                    at=datetime.now(UTC),
-                    turn=new_id(),
-                    process=runtime.process,
-                    assistant=site is not None and site.assistant_enabled,
-                    supersede=superseding.opened.turn if superseding is not None else "",
-                ),
-                begin,
-                let_go,
-            )
+            return await runtime.log.append(command, begin, let_go)
 
     async def stop(self, conversation: str, turn: str, painted: int) -> bool:
         """Ends the live turn, wherever it runs; false when it has ended already or cannot be reached."""
