@@ -17,7 +17,7 @@ from apps.stores.database import in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import Unreachable
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.ahead.early import ask_early
+from apps.turns.ahead.early import EarlyAnswers
 from apps.turns.ahead.foresight import Answered, Foresight
 from apps.turns.ahead.warmups import Warmups
 from apps.turns.between.announcements import (
@@ -60,6 +60,7 @@ class Supervisor:
         self._residents = residents
         self._foresight = foresight
         self._warmups = warmups
+        self._early = EarlyAnswers(runtime)
         self._runners: dict[str, Runner] = {}
         self._running: dict[asyncio.Task[None], Runner] = {}
         self._limits = limits
@@ -81,10 +82,11 @@ class Supervisor:
         superseding = live if live is not None and live.hold() else None
         ahead = said.ahead
         if ahead is None and live is None and not self._draining:
-            ahead = ask_early(runtime, site, said, retrieval)
+            ahead = self._early.ask(site, said, retrieval)
 
         def begin(appended: c.Appended) -> None:
             if site is not None and appended.opened is not None:
+                self._early.stored(said)
                 job = job_for(said, site, appended, retrieval, said.received, ahead=ahead)
                 self._start(job, appended.opened)
                 release()

@@ -97,6 +97,23 @@ async def test_a_question_that_cannot_be_stored_frees_the_model_and_shows_nothin
     assert ended(web, "unneeded") == unneeded + 1
 
 
+async def test_a_question_that_is_sent_again_after_its_answer_asks_no_model(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    world = await shop_with(plain_upstream)
+    async with world.customer(web) as line:
+        await talked(web, line)
+        await ask(line)
+        await line.answer()
+        await line.client.expect("turn.ended")
+        await asyncio.to_thread(wait_for, lambda: metrics(web)["chatsvc_turns_live"] == 0)
+        begun, unneeded = len(answers(plain_upstream)), ended(web, "unneeded")
+        for _ in range(2):
+            await ask(line)
+            await line.client.expect("ack", id="q")
+    assert (len(answers(plain_upstream)), ended(web, "unneeded")) == (begun, unneeded)
+
+
 async def test_no_model_is_asked_early_where_a_rule_answers(web: Web, plain_upstream: Upstream) -> None:
     world = await shop_with(plain_upstream, reply_en="Ask us on Monday.")
     async with world.customer(web) as line:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
+from typing import Final
 
 from apps.accounts.resident import SiteSettings
 from apps.engine.context import Context
@@ -15,23 +17,42 @@ from apps.turns.job import Said
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
 
+MAX_CONVERSATIONS: Final = 2_000  # whose newest question is remembered
 
-def ask_early(
-    runtime: Runtime, site: SiteSettings | None, said: Said, retrieval: StartedRetrieval
-) -> EarlyAnswer | None:
-    """None where it is not all but certain that this opens a turn that asks a model. No query, no waiting.
 
-    What the database knows better, such as that an agent of another process has just taken the conversation, or that
-    the message is a repeated one, makes the answer useless, not wrong.
-    """
-    if site is None or not site.assistant_enabled or site.capped:
-        return None
-    context = runtime.contexts.awaiting(said.conversation)
-    if context is None or not runtime.line.has_model(site.id):
-        return None
-    asked = Drafted(said.conversation, said.asker, said.text, said.locale, retrieval)
-    # Now: once the message is stored, it stands in the context itself.
-    return EarlyAnswer(runtime, site, asked, context.with_question(said.text), said.received.started)
+class EarlyAnswers:
+    """Owned by the process."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._newest: OrderedDict[str, str] = (
+            OrderedDict()
+        )  # by conversation, the question that was stored last
+
+    def ask(self, site: SiteSettings | None, said: Said, retrieval: StartedRetrieval) -> EarlyAnswer | None:
+        """None where it is not all but certain that this opens a turn that asks a model. No query, no waiting.
+
+        What the database knows better, such as that an agent of another process has just taken the conversation,
+        makes the answer useless, not wrong.
+        """
+        runtime = self._runtime
+        if site is None or not site.assistant_enabled or site.capped:
+            return None
+        if self._newest.get(said.conversation) == said.client_id:
+            return None  # sent again by a client that has not heard that it is stored
+        context = runtime.contexts.awaiting(said.conversation)
+        if context is None or not runtime.line.has_model(site.id):
+            return None
+        asked = Drafted(said.conversation, said.asker, said.text, said.locale, retrieval)
+        # Now: once the message is stored, it stands in the context itself.
+        return EarlyAnswer(runtime, site, asked, context.with_question(said.text), said.received.started)
+
+    def stored(self, said: Said) -> None:
+        """The question has opened its turn."""
+        self._newest.pop(said.conversation, None)
+        self._newest[said.conversation] = said.client_id
+        if len(self._newest) > MAX_CONVERSATIONS:
+            self._newest.popitem(last=False)
 
 
 class EarlyAnswer(AnswerAhead):
