@@ -44,6 +44,7 @@ class Waterfall:
     marks: dict[str, str] = field(default_factory=dict)
     gaps: list[int] = field(default_factory=lambda: [0] * (len(GAP_BOUNDS_MS) + 1))
     painted_ms: float | None = None
+    part_ms: float = 0.0  # when the part of now began; 0 of the first
     _asked_ms: float | None = None
     _spoke: float | None = None
     _pieces: list[Bar] = field(default_factory=list)
@@ -96,6 +97,7 @@ class Waterfall:
 
     def next_part(self) -> None:
         """The answer broke off and begins again: what was measured of it is another record's."""
+        self.part_ms = self.elapsed_ms()
         self._pieces = [piece for piece in self._pieces if piece.name in ONCE]
         self.gaps = [0] * len(self.gaps)
         self.marks = {name: value for name, value in self.marks.items() if name not in OF_AHEAD}
@@ -137,7 +139,7 @@ class Waterfall:
 
     def added_ms(self) -> float | None:
         """What we add to the model's own time: receipt to the request's last byte, and first token to first frame, with
-        what it was kept for because its question was not stored yet.
+        what it was kept for because its question was not stored yet. Of a later part from where that began.
 
         The time for which the search alone was waited for is left out, since that is a figure of its own.
         """
@@ -147,7 +149,7 @@ class Waterfall:
         alone_ms = max(0.0, search.end_ms - max(facts.end_ms, search.start_ms))
         asked_ms, spoke_ms = self.bar("first_token").start_ms, self.bar("first_token").end_ms
         kept_ms = (self._first_token - self.started) * 1000 - spoke_ms
-        return asked_ms - alone_ms + kept_ms + self.bar("first_frame").ms
+        return asked_ms - self.part_ms - alone_ms + kept_ms + self.bar("first_frame").ms
 
 
 def bounded_paint(ms: float, first_frame_end_ms: float) -> float:

@@ -224,7 +224,8 @@ class Runner:
             return
         with waterfall.stage("first_frame"):
             await self._fanout.say(text)
-        instruments.ttft_seconds.observe(waterfall.elapsed_ms() / 1000)
+        if not waterfall.part_ms:  # what goes on from a part that broke off is not the first
+            instruments.ttft_seconds.observe(waterfall.elapsed_ms() / 1000)
 
     async def _next_part(self) -> bool:
         """The model broke off: what was said stays as it is, and a new part tries again."""
