@@ -122,9 +122,9 @@ def without_early_search() -> None:
 
 
 def without_early_request() -> None:
-    from apps.turns import supervisor  # noqa: PLC0415
+    from apps.turns.ahead import early  # noqa: PLC0415
 
-    supervisor.ask_early = lambda *_: None  # type: ignore[attr-defined]
+    early.EarlyAnswers.ask = lambda *_: None  # type: ignore[method-assign]
 
 
 def without_first_tokens_at_once() -> None:

@@ -114,11 +114,16 @@ async def test_a_question_that_is_sent_again_after_its_answer_asks_no_model(
     assert (len(answers(plain_upstream)), ended(web, "unneeded")) == (begun, unneeded)
 
 
-async def test_no_model_is_asked_early_where_a_rule_answers(web: Web, plain_upstream: Upstream) -> None:
+async def test_no_model_is_asked_early_where_a_rule_answers(
+    web: Web, plain_upstream: Upstream, deployment: Deployment
+) -> None:
     world = await shop_with(plain_upstream, reply_en="Ask us on Monday.")
     async with world.customer(web) as line:
         await talked(web, line)
-        await line.say(QUESTION)
+        passed = ended(web, "passed")
+        with locked_database(deployment.database_url):
+            await ask(line)
+            await asyncio.to_thread(wait_for, lambda: ended(web, "passed") == passed + 1)
         assert (await line.answer())["text"] == "Ask us on Monday."
     assert answers(plain_upstream) == []
 

@@ -21,13 +21,11 @@ MAX_CONVERSATIONS: Final = 2_000  # whose newest question is remembered
 
 
 class EarlyAnswers:
-    """Owned by the process."""
+    """Owned by the process: knows each conversation's newest question, which may be sent again."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._newest: OrderedDict[str, str] = (
-            OrderedDict()
-        )  # by conversation, the question that was stored last
+        self._newest: OrderedDict[str, str] = OrderedDict()  # by conversation, its client id
 
     def ask(self, site: SiteSettings | None, said: Said, retrieval: StartedRetrieval) -> EarlyAnswer | None:
         """None where it is not all but certain that this opens a turn that asks a model. No query, no waiting.
