@@ -63,6 +63,9 @@ class Supervisor:
         self._early = EarlyAnswers(runtime)
         self._runners: dict[str, Runner] = {}
         self._running: dict[asyncio.Task[None], Runner] = {}
+        self._storing: set[asyncio.Future[None]] = (
+            set()
+        )  # one for each message whose turn may be about to begin
         self._limits = limits
         self._draining = False
         self._left: dict[str, str] = {}  # what turns that could not be stored have shown
@@ -78,6 +81,7 @@ class Supervisor:
         self._warmups.question(said.conversation)
         site = runtime.sites.current(said.site)
         retrieval = said.drafted or self._search(said)
+        stored = asyncio.get_running_loop().create_future()
         live = self._runners.get(said.conversation)
         superseding = live if live is not None and live.hold() else None
         ahead = said.ahead
@@ -99,6 +103,8 @@ class Supervisor:
             release()
 
         def release() -> None:
+            self._storing.discard(stored)
+            stored.set_result(None)
             if superseding is not None:
                 superseding.release()
 
@@ -114,6 +120,7 @@ class Supervisor:
             assistant=site is not None and site.assistant_enabled,
             supersede=superseding.opened.turn if superseding is not None else "",
         )
+        self._storing.add(stored)
         with said.received.stage("receive"):
             # It may be stored after its caller is gone, and until then the older turn must show nothing.
             return await runtime.log.append(command, begin, let_go)
@@ -321,10 +328,10 @@ class Supervisor:
         await self._wait_for_turns(ABANDON_S)
 
     async def _wait_for_turns(self, seconds: float) -> None:
-        """Those of messages that came in meanwhile too."""
+        """Those of messages that came in meanwhile, or are just being stored, too."""
         until = time.monotonic() + seconds
-        while self._running and (left_s := until - time.monotonic()) > 0:
-            await asyncio.wait(set(self._running), timeout=left_s)
+        while (awaited := {*self._running, *self._storing}) and (left_s := until - time.monotonic()) > 0:
+            await asyncio.wait(awaited, timeout=left_s)
 
 
 def _end(ahead: Ahead | None) -> None:

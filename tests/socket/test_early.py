@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import Any
 
 import pytest
@@ -95,6 +96,27 @@ async def test_a_question_that_cannot_be_stored_frees_the_model_and_shows_nothin
         await line.say(QUESTION)
         await line.message(SAID)
     assert ended(web, "unneeded") == unneeded + 1
+
+
+async def test_a_process_that_ends_while_a_question_is_being_stored_answers_it(
+    web_pair: tuple[Web, Web], plain_upstream: Upstream, deployment: Deployment
+) -> None:
+    web, other = web_pair
+    world = await shop_with(plain_upstream)
+    plain_upstream.next(Plan(script=Text("Hi.")), Plan(script=Text(SAID * 10), tokens_per_s=40))
+    token = world.visitor()
+    async with world.customer(web, token=token) as line:
+        await talked(web, line)
+        begun = len(answers(plain_upstream))
+        with locked_database(deployment.database_url):
+            await ask(line)
+            await asyncio.to_thread(wait_for, lambda: len(answers(plain_upstream)) > begun)
+            web.signal(signal.SIGTERM)
+            await line.client.closed()
+    async with world.customer(other, token=token) as line:
+        answer = await line.message(SAID * 10)
+    assert (answer.get("state", "complete"), len(answers(plain_upstream))) == ("complete", begun + 1)
+    assert await asyncio.to_thread(web.process.wait, 30) == 0
 
 
 async def test_a_question_that_is_sent_again_after_its_answer_asks_no_model(
