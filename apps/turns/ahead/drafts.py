@@ -15,7 +15,7 @@ from apps.engine.drafts import Step, Typing
 from apps.engine.needs import needs_facts
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
-from apps.turns.ahead.expected import Drafted
+from apps.turns.ahead.expected import Asking
 from apps.turns.ahead.speculation import Speculation, Speculations
 from apps.turns.ahead.warmups import Warmups
 from apps.turns.retrieval import StartedRetrieval
@@ -146,10 +146,10 @@ class Drafting:
         if self._search is None:
             self._typing.forget()
             return
-        drafted = Drafted(draft.conversation, draft.asker, draft.text.strip(), draft.locale, self._search)
-        self._ahead = self._drafts.speculations.begin(site, drafted)
+        asking = Asking(draft.conversation, draft.asker, draft.text.strip(), draft.locale, self._search)
+        self._ahead = self._drafts.speculations.begin(site, asking)
         self._looking = spawn(self._runtime.answers.take_in(site, text, draft.locale), "answers for a draft")
-        self._drafts.warmups.typing(site, drafted)
+        self._drafts.warmups.typing(site, asking)
         due = time.monotonic() - self._refreshed_at > FACTS_SERVE_S
         if due and draft.asker.verified and needs_facts(text):
             self._refreshed_at = time.monotonic()

@@ -12,7 +12,7 @@ from apps.llm import waits
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.ahead.answer import AnswerAhead
-from apps.turns.ahead.expected import Drafted, expected_prompt
+from apps.turns.ahead.expected import Asking, expected_prompt
 from apps.turns.job import Said
 from apps.turns.retrieval import StartedRetrieval
 from apps.turns.runtime import Runtime
@@ -41,7 +41,7 @@ class EarlyAnswers:
         context = runtime.contexts.awaiting(said.conversation)
         if context is None or not runtime.line.has_model(site.id):
             return None
-        asked = Drafted(said.conversation, said.asker, said.text, said.locale, retrieval)
+        asked = Asking(said.conversation, said.asker, said.text, said.locale, retrieval)
         # Now: once the message is stored, it stands in the context itself.
         return EarlyAnswer(runtime, site, asked, context.with_question(said.text), said.received.started)
 
@@ -57,7 +57,7 @@ class EarlyAnswer(AnswerAhead):
     """The turn's own request, sent before the turn is open. `received` is when the question was, monotonic."""
 
     def __init__(
-        self, runtime: Runtime, site: SiteSettings, asked: Drafted, context: Context, received: float
+        self, runtime: Runtime, site: SiteSettings, asked: Asking, context: Context, received: float
     ) -> None:
         self._runtime, self._site, self._asked, self._context = runtime, site, asked, context
         self._trace = Waterfall(started=received)

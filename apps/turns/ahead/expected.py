@@ -21,8 +21,8 @@ from apps.turns.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
-    """What a customer is writing, or has just sent, from whom and where, and the search of it."""
+class Asking:
+    """What a customer asks, or writes and has not sent yet: who, where, and the search of it."""
 
     conversation: str
     asker: Asker
@@ -31,21 +31,21 @@ class Drafted:
     search: StartedRetrieval
 
 
-async def prompt_of_draft(runtime: Runtime, site: SiteSettings, drafted: Drafted) -> ModelRequest | None:
+async def prompt_of_draft(runtime: Runtime, site: SiteSettings, asking: Asking) -> ModelRequest | None:
     """What the turn would ask its model, were the draft sent now; None where it would not, or need not.
 
     One query, another where the site's money has a cap. Waits for the draft's search.
     """
-    if await spent(site) or not await in_database(awaits_customer, drafted.conversation):
+    if await spent(site) or not await in_database(awaits_customer, asking.conversation):
         return None
-    context = await runtime.contexts.of(drafted.conversation, 0)
+    context = await runtime.contexts.of(asking.conversation, 0)
     if not context.awaits_customer:
         return None
-    return await expected_prompt(runtime, site, drafted, context.with_question(drafted.text), Waterfall())
+    return await expected_prompt(runtime, site, asking, context.with_question(asking.text), Waterfall())
 
 
 async def expected_prompt(
-    runtime: Runtime, site: SiteSettings, drafted: Drafted, context: Context, trace: Trace
+    runtime: Runtime, site: SiteSettings, asking: Asking, context: Context, trace: Trace
 ) -> ModelRequest | None:
     """The same for a conversation that waits for its customer, as `context` with the text as its question. No query.
 
@@ -54,20 +54,20 @@ async def expected_prompt(
     if not runtime.line.has_model(site.id):
         return None
     with trace.stage("profile"):
-        facts = await runtime.facts.facts(drafted.asker, needed=False)
-    if facts.state is FactsState.UNAVAILABLE and needs_facts(drafted.text):
+        facts = await runtime.facts.facts(asking.asker, needed=False)
+    if facts.state is FactsState.UNAVAILABLE and needs_facts(asking.text):
         return None
     with trace.stage("retrieval"):
-        passages = await drafted.search.passages()
-    if runtime.answers.holds(site, drafted.text, drafted.locale, drafted.search, passages):
+        passages = await asking.search.passages()
+    if runtime.answers.holds(site, asking.text, asking.locale, asking.search, passages):
         return None
     with trace.stage("context"):
         given = turn_input(
             site,
-            conversation=drafted.conversation,
-            question=drafted.text,
-            locale=drafted.locale,
-            verified=drafted.asker.verified,
+            conversation=asking.conversation,
+            question=asking.text,
+            locale=asking.locale,
+            verified=asking.asker.verified,
             context=context,
         )
         return expected_request(given, facts, runtime.rules.current(site.id), passages)

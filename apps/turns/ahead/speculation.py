@@ -16,7 +16,7 @@ from apps.engine.events import HandoffCall, ModelEvent
 from apps.telemetry import instruments
 from apps.telemetry.waterfall import Waterfall
 from apps.turns.ahead.answer import AnswerAhead
-from apps.turns.ahead.expected import Drafted, prompt_of_draft
+from apps.turns.ahead.expected import Asking, prompt_of_draft
 from apps.turns.runtime import Runtime
 
 # For so long a sentence without an end must have stayed as it is, beyond the rest after which the widget tells it.
@@ -33,9 +33,9 @@ class Speculations:
         self.running = 0
         self._budgets: dict[str, TokenBudget] = {}
 
-    def begin(self, site: SiteSettings, drafted: Drafted) -> Speculation | None:
+    def begin(self, site: SiteSettings, asking: Asking) -> Speculation | None:
         """None where the site has no tokens for it. Begins once the draft is finished, or stable for a while."""
-        return Speculation(self, site, drafted) if site.speculation_tokens else None
+        return Speculation(self, site, asking) if site.speculation_tokens else None
 
     def budget(self, site: SiteSettings) -> TokenBudget:
         """What the site may spend now."""
@@ -48,13 +48,13 @@ class Speculations:
 class Speculation(AnswerAhead):
     """One guess."""
 
-    def __init__(self, owner: Speculations, site: SiteSettings, drafted: Drafted) -> None:
+    def __init__(self, owner: Speculations, site: SiteSettings, asking: Asking) -> None:
         self._owner, self._runtime = owner, owner.runtime
-        self._site, self._drafted = site, drafted
+        self._site, self._asking = site, asking
         super().__init__(self._runtime.spawn, "speculation")
 
     async def ask(self) -> None:
-        if not finished(self._drafted.text):
+        if not finished(self._asking.text):
             await asyncio.sleep(STABLE_S)
         try:
             await self._guess()
@@ -77,7 +77,7 @@ class Speculation(AnswerAhead):
 
     async def _guess(self) -> None:
         owner, runtime, site = self._owner, self._runtime, self._site
-        request = await prompt_of_draft(runtime, site, self._drafted)
+        request = await prompt_of_draft(runtime, site, self._asking)
         if request is None:
             instruments.speculations.labels("passed").inc()
             return

@@ -20,7 +20,7 @@ from apps.engine.context import Context
 from apps.engine.prompt import facts_message, policy_message
 from apps.engine.types import ChatMessage, Facts, FactsState, ModelRequest, Usage
 from apps.telemetry import instruments
-from apps.turns.ahead.expected import Drafted, prompt_of_draft
+from apps.turns.ahead.expected import Asking, prompt_of_draft
 from apps.turns.job import Job, assistant_of, teams_of
 from apps.turns.runtime import Runtime
 
@@ -136,9 +136,9 @@ class Warmups:
             prompt = partial(self._known, job.site, job.conversation, job.asker)
             self._begin("turn", job.site, job.conversation, prompt)
 
-    def typing(self, site: SiteSettings, drafted: Drafted) -> None:
+    def typing(self, site: SiteSettings, asking: Asking) -> None:
         """The customer writes: has read what their question would come behind, its articles included, unless it was."""
-        self._begin("draft", site, drafted.conversation, partial(self._before_question, site, drafted))
+        self._begin("draft", site, asking.conversation, partial(self._before_question, site, asking))
 
     def _begin(self, why: str, site: SiteSettings, conversation: str, prompt: _Prompt) -> None:
         if not self._runtime.line.prepares(site.id):
@@ -168,9 +168,9 @@ class Warmups:
         facts = await self._facts(asker) if not context.head else None
         return _request(site, context.known(_policy(site), facts), conversation, context)
 
-    async def _before_question(self, site: SiteSettings, drafted: Drafted) -> ModelRequest | None:
+    async def _before_question(self, site: SiteSettings, asking: Asking) -> ModelRequest | None:
         """All of the prompt but the draft's own words, which are nobody's yet."""
-        request = await prompt_of_draft(self._runtime, site, drafted)
+        request = await prompt_of_draft(self._runtime, site, asking)
         return replace(request, messages=request.messages[:-1], question="") if request is not None else None
 
     async def _tried(self, site: SiteSettings, conversation: str, request: ModelRequest) -> str:
