@@ -78,7 +78,7 @@ class Supervisor:
         The turn starts with the commit, whatever has become of the caller.
         """
         runtime = self._runtime
-        self._warmups.question(said.conversation)
+        self._warmups.end(said.conversation)
         site = runtime.sites.current(said.site)
         retrieval = said.drafted or self._search(said)
         stored = asyncio.get_running_loop().create_future()
@@ -223,7 +223,7 @@ class Supervisor:
 
     def _start(self, job: Job, opened: c.OpenedTurn) -> None:
         self._left.pop(job.conversation, None)
-        self._warmups.question(job.conversation)
+        self._warmups.end(job.conversation)
         if (older := self._runners.get(job.conversation)) is not None:
             older.supersede()
         runner = Runner(self._runtime, job, opened, self._limits)

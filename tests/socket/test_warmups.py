@@ -116,6 +116,20 @@ async def test_a_question_ends_what_is_being_read(web: Web, plain_upstream: Upst
     await ended(1)
 
 
+async def test_what_is_being_read_for_a_draft_ends_when_its_customer_leaves(
+    web: Web, plain_upstream: Upstream
+) -> None:
+    read, ended = await grown(web, why="site", outcome="read"), await grown(web, why="draft", outcome="ended")
+    world = await shop_with(plain_upstream, reads_drafts=True)
+    await read(1)
+    plain_upstream.next(STALLED)
+    async with world.customer(web) as line:
+        await line.write("Do lamps dream")
+        await plain_upstream.until("stalled", 1)
+    await plain_upstream.until("aborts", 1)
+    await ended(1)
+
+
 async def test_a_draft_has_a_known_conversation_read_but_not_twice_in_a_row(
     web: Web, plain_upstream: Upstream
 ) -> None:

@@ -167,6 +167,7 @@ class Drafting:
         if search is None:
             return
         search.cancel()
+        self._drafts.warmups.end(self._conversation)
         self._searched += 1
         self._wasted_s += search.ran_s
         instruments.drafts.labels(fate).inc()

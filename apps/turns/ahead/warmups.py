@@ -113,8 +113,8 @@ class Warmups:
         budget.give_back(request.prompt_tokens - sum(map(_counted, told)))
         instruments.warmups.labels("site", "read" if told else "passed").inc()
 
-    def question(self, conversation: str) -> None:
-        """A question has come: whatever is being read for the conversation ends."""
+    def end(self, conversation: str) -> None:
+        """A question has come, or the draft is gone: whatever is being read for the conversation ends."""
         task = self._running.pop(conversation, None)
         if task is not None:
             task.cancel()
@@ -143,7 +143,7 @@ class Warmups:
     def _begin(self, why: str, site: SiteSettings, conversation: str, prompt: _Prompt) -> None:
         if not self._runtime.line.prepares(site.id):
             return
-        self.question(conversation)  # an older draft's
+        self.end(conversation)  # an older draft's
         task = self._runtime.spawn(self._read(why, site, conversation, prompt), "warm-up")
         self._running[conversation] = task
         task.add_done_callback(lambda ended: self._ended(conversation, ended))
@@ -153,7 +153,7 @@ class Warmups:
             del self._running[conversation]
 
     async def _read(self, why: str, site: SiteSettings, conversation: str, prompt: _Prompt) -> None:
-        outcome = "ended"  # by a question, or a newer draft
+        outcome = "ended"  # by a question, or with its draft
         try:
             request = await prompt()
             outcome = await self._tried(site, conversation, request) if request is not None else "passed"
