@@ -134,8 +134,10 @@ class Waterfall:
         return self.bar(name)
 
     def ttft_ms(self) -> float | None:
-        """Receipt of the question to the model's first token; None where nothing was said."""
-        return None if self._first_token is None else (self._first_token - self.started) * 1000
+        """Receipt of the question, or the beginning of a later part, to the model's first token; None where nothing was
+        said.
+        """
+        return None if self._first_token is None else (self._first_token - self.started) * 1000 - self.part_ms
 
     def added_ms(self) -> float | None:
         """What we add to the model's own time: receipt to the request's last byte, and first token to first frame, with

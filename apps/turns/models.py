@@ -35,7 +35,7 @@ class Turn(models.Model):
     stages = models.JSONField(default=list)  # [name, start_ms, ms] of every stage, in their order
     marks = models.JSONField(default=dict)
     gaps = models.JSONField(default=list)  # counts by the classes of GAP_BOUNDS_MS
-    ttft_ms = models.FloatField(null=True)  # receipt of the question to the model's first token
+    ttft_ms = models.FloatField(null=True)  # from the question, or its part's beginning
     added_ms = models.FloatField(null=True)  # what we add to the model's own time
     painted_ms = models.FloatField(null=True)  # submit to the first visible text, as the client reports
     prompt_tokens = models.PositiveIntegerField(null=True)

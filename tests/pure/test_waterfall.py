@@ -81,15 +81,14 @@ def test_what_a_model_said_before_its_question_was_stored_is_kept_by_us_not_by_t
     assert "asked_early_ms" not in waterfall.marks
 
 
-def test_what_we_add_to_a_later_part_is_not_the_time_of_the_parts_before() -> None:
+def test_a_later_part_is_not_charged_with_the_time_of_the_parts_before() -> None:
     waterfall = Waterfall(started=time.monotonic() - 60.0)
     waterfall.token()
     waterfall.next_part()
     with waterfall.stage("context"):
         pass
     waterfall.token()
-    assert (waterfall.ttft_ms() or 0) >= 60_000
-    assert 0 <= (waterfall.added_ms() or -1) < 30_000
+    assert 0 <= (waterfall.added_ms() or -1) <= (waterfall.ttft_ms() or -1) < 30_000
 
 
 def test_a_report_of_paint_counts_once_and_within_bounds() -> None:
