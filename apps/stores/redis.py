@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from weakref import WeakSet
 
 from django.conf import settings
 from redis import Redis as BlockingRedis
@@ -82,21 +81,14 @@ class Breaker:
 
 
 class LayerConnections:
-    """Those of the channel layer, as they are made. `connected` is a `redis_connect_func` of redis-py."""
+    """Counts those of the channel layer. `connected` is a `redis_connect_func` of redis-py."""
 
     def __init__(self) -> None:
         self.made = 0
-        self._live: WeakSet[Any] = WeakSet()
 
     async def connected(self, connection: Any) -> None:
         await connection.on_connect()
         self.made += 1
-        self._live.add(connection)
-
-    async def cut(self) -> None:
-        """Ends each without a farewell; redis-py makes new ones, with the same subscriptions."""
-        for connection in tuple(self._live):
-            await connection.disconnect(nowait=True)
 
 
 # A further connection means that the one before was cut, and that something may be missed.

@@ -37,6 +37,7 @@ class Link:
         self._accepting: set[asyncio.Task[None]] = set()
         self._lost: set[Way] = set()
         self._delay_s = 0.0
+        self._stranding = False
 
     @property
     def port(self) -> int:
@@ -63,6 +64,10 @@ class Link:
         """What travels on the present connections never arrives, and nobody is told; new ones are well."""
         for crossing in self._crossings:
             crossing.stranded = True
+
+    def strand_next(self) -> None:
+        """What travels on the next connection never arrives, and nobody is told."""
+        self._stranding = True
 
     def delay(self, seconds: float) -> None:
         self._delay_s = seconds
@@ -106,7 +111,8 @@ class Link:
                 there, back = await asyncio.open_connection(*self._target)
         except (OSError, TimeoutError):
             return
-        crossing = _Crossing(writer, back)
+        crossing = _Crossing(writer, back, stranded=self._stranding)
+        self._stranding = False
         self._crossings.add(crossing)
         crossing.tasks = [
             asyncio.create_task(self._pass(crossing, reader, back, Way.UP)),

@@ -130,3 +130,18 @@ async def test_a_slow_redis_delays_no_answer_and_connections_that_die_without_a_
         await until_checks(far, {**WELL, "live": "deaf"})
         await until_checks(far, WELL)
         await heard_elsewhere(far, redis_pair[0])
+
+
+async def test_a_connection_that_redis_never_answers_is_replaced(
+    deployment: Deployment, redis_pair: tuple[Web, Web], redis_client: RedisClient, distant: Link
+) -> None:
+    far = await asyncio.to_thread(
+        Web, deployment, "ready-unanswered", REDIS_URL=f"redis://127.0.0.1:{distant.port}"
+    )
+    with ended_after(far):
+        await until_checks(far, WELL)
+        distant.strand_next()
+        redis_client.client_kill_filter(_type="pubsub")
+        await until_checks(far, {**WELL, "live": "deaf"})
+        await until_checks(far, WELL)
+        await heard_elsewhere(far, redis_pair[0])

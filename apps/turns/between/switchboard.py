@@ -55,6 +55,7 @@ class Switchboard:
         self._subscribed: set[str] = set()  # groups
         self._layer: Any = get_channel_layer()
         self._channel = ""
+        self._patience: asyncio.Timeout | None = None  # with the channel, while something is received over it
         # Set once Redis has answered: a join before that is heard abroad only when it heals.
         self.opened = asyncio.Event()
         self._confirmations: dict[str, asyncio.Event] = {}
@@ -150,33 +151,57 @@ class Switchboard:
             self.rows_heard[conversation] = max(seq, self.rows_heard.get(conversation, 0))
 
     async def _receive(self) -> None:
+        """Ends when the channel was given up; its owner begins again, with another one."""
         await self._open_channel()
-        while True:
-            # No time-out round this: a cancelled receive drops the channel for good.
-            message = await self._layer.receive(self._channel)
-            own = message.get("origin") == self.process
-            for one in message["messages"] if message["type"] == "several" else (message,):
-                if own and one["type"] != "confirm":
-                    continue
-                try:
-                    self._dispatch(one)
-                except Exception:
-                    # Other processes may be newer: what they say must not make this one deaf.
-                    logger.exception("a message between processes could not be read")
+        with suppress(TimeoutError):
+            # Without a time: a cancelled receive drops the channel for good, which `_give_up` means to.
+            async with asyncio.timeout(None) as self._patience:
+                while True:
+                    self._heard(await self._layer.receive(self._channel))
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        own = message.get("origin") == self.process
+        for one in message["messages"] if message["type"] == "several" else (message,):
+            if own and one["type"] != "confirm":
+                continue
+            try:
+                self._dispatch(one)
+            except Exception:
+                # Other processes may be newer: what they say must not make this one deaf.
+                logger.exception("a message between processes could not be read")
 
     async def _open_channel(self) -> None:
         while True:
             try:
-                channel = await self._layer.new_channel()
-                await self._layer.group_add(PROCESSES, channel)
+                async with asyncio.timeout(PROBE_DEADLINE_S):
+                    channel = await self._layer.new_channel()
+                    await self._layer.group_add(PROCESSES, channel)
             except Unreachable:
                 instruments.redis_failures.labels("subscribe").inc()
+                await self._flush()
                 await asyncio.sleep(PROBE_INTERVAL_S)
             else:
                 self._channel = channel
                 self.opened.set()
                 self._subscribed.clear()
                 return
+
+    async def _give_up(self) -> None:
+        """A connection that has died without a word keeps its subscriptions for ever, and one that Redis has never
+        answered is waited for as long: all of them are left, and the channel with them.
+        """
+        self._channel = ""
+        await self._flush()
+        if self._patience is not None:
+            self._patience.reschedule(asyncio.get_running_loop().time())
+            self._patience = None
+
+    async def _flush(self) -> None:
+        try:
+            async with asyncio.timeout(PROBE_DEADLINE_S):
+                await self._layer.flush()
+        except Unreachable:
+            instruments.redis_failures.labels("flush").inc()
 
     def _dispatch(self, message: dict[str, Any]) -> None:
         match message["type"]:
@@ -234,8 +259,7 @@ class Switchboard:
             return Hearing.HEARS
         if not await self._may_publish():
             return Hearing.CUT_OFF
-        # A connection that has died without a word keeps its subscriptions for ever: only a new one hears again.
-        await layer_connections.cut()
+        await self._give_up()
         return Hearing.DEAF
 
     async def _comes_back(self) -> bool:
