@@ -118,6 +118,9 @@ async def _tried(town: Town, schedule: Schedule, crowd: Crowd) -> Report:
         report = await run(town, schedule, crowd)
     except Contradiction as contradiction:
         report = Report(schedule, Verdict(strange=[str(contradiction)]))
+    except BaseException:
+        say(f"{schedule}\nended by:\n")
+        raise
     report.seconds = time.monotonic() - begun_s
     say(f"{report}\n")
     return report
