@@ -58,6 +58,9 @@ def pytest(folder: str, *, workers: int = 0) -> tuple[str, ...]:
     return python("pytest", folder, *spread, *quiet)
 
 
+# Twenty in about five minutes; `python -m tests.chaos` alone has three times as many people and twice the faults.
+SHORT_SCHEDULES = ("--schedules", "20", "--customers", "60", "--agents", "4", "--faults", "3", "--floor", "2")
+
 STAGES = (
     Stage("lint", (python("ruff", "check", "."), python("ruff", "format", "--check", "."))),
     Stage("templates", (python("djlint", "templates", "--lint", "--quiet"),)),
@@ -76,6 +79,7 @@ STAGES = (
     Stage("db", (pytest("tests/db"),)),
     Stage("pure", (pytest("tests/pure"),)),
     Stage("socket", (pytest("tests/socket", workers=3),), alone=True, postgres=True),
+    Stage("chaos", (python("tests.chaos", *SHORT_SCHEDULES, "--broken"),), alone=True),
     Stage("browser", (pytest("tests/browser", workers=2),), alone=True, before=ensure_chromium),
 )
 SIDE_BY_SIDE = 2
