@@ -239,9 +239,8 @@ class Switchboard:
                 was = now
             self._probed, self._probed_at = now, time.monotonic()
             instruments.hears_processes.set(now is Hearing.HEARS)
-            if now is Hearing.HEARS:
-                await self._subscribe_again()
-            if now is not Hearing.HEARS or made != before:
+            late = now is Hearing.HEARS and await self._subscribe_again()
+            if now is not Hearing.HEARS or made != before or late:
                 self.missed.set()
             await asyncio.sleep(PROBE_INTERVAL_S)
 
@@ -286,13 +285,16 @@ class Switchboard:
             return False
         return True
 
-    async def _subscribe_again(self) -> None:
-        for group in [group for group in self._wanted if group not in self._subscribed]:
+    async def _subscribe_again(self) -> bool:
+        """Whether something was wanted and not listened to."""
+        missing = [group for group in self._wanted if group not in self._subscribed]
+        for group in missing:
             await self._subscribe(group)
             if group not in self._subscribed:
                 # The layer may believe in a subscription that was cut while it was being ended.
                 await self._discard(group)
                 await self._subscribe(group)
+        return bool(missing)
 
     async def _subscribe(self, group: str) -> None:
         if not self._channel:
