@@ -236,7 +236,7 @@ def test_a_visitors_token_that_is_refused_is_renewed(story: Story, open_page: Op
              localStorage.setItem(key, JSON.stringify({token: "nobody", expires_at: Date.now() + 1e10})); }"""
     )
     visitor.page.reload()
-    visitor.launcher.click()
+    visitor.show()
     until(visitor.page, lambda: len(visitor.sockets) >= 3, "a second try")
     visitor.welcomed()
     # One more may follow: as somebody else the tab belongs to other tabs' line.

@@ -214,6 +214,23 @@ test("a look in vain takes nobody back to the way that failed meanwhile", async 
   assert.deepEqual(counts().slice(1), [1, 2]);
 });
 
+test("a network that came back between two lines is tried once the next one is heard", async (t) => {
+  const { socket, stream, line, tick, happens, counts } = await ways(t);
+  const lost = line();
+  stream.last.accept();
+  stream.last.says(welcome());
+  await tick(1_000);
+  lost.close();
+  await happens("online");
+  assert.deepEqual(counts(), [0, 1, 0]);
+  line();
+  stream.last.accept();
+  stream.last.says(welcome());
+  await tick(0);
+  assert.deepEqual(counts(), [1, 2, 0]);
+  assert.equal(socket.last.readyState, 0);
+});
+
 test("polls look for a stream where there is no socket", async (t) => {
   const { socket, stream, poll, line, tick, counts } = await ways(t);
   line();

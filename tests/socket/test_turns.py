@@ -85,8 +85,10 @@ async def test_a_model_that_breaks_off_leaves_its_part_and_a_new_part_answers(
     web: Web, plain_upstream: Upstream
 ) -> None:
     world = await made(model=plain_upstream)
-    reset = Fault(action=Action.RESET, place=Place.STREAM, after_tokens=5)
-    plain_upstream.next(Plan(script=Text(LONG), faults=(reset,)), Plan(script=Text("The whole answer.")))
+    reset = Fault(action=Action.RESET, place=Place.STREAM, after_tokens=20)
+    # Slowly: what breaks off before its question is stored is asked anew, and nobody sees it.
+    broken = Plan(script=Text(LONG), faults=(reset,), tokens_per_s=20)
+    plain_upstream.next(broken, Plan(script=Text("The whole answer.")))
     async with world.customer(web) as line:
         await line.say("Hello?")
         await line.client.expect("turn.ended", end="interrupted")

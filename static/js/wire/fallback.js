@@ -66,12 +66,16 @@ class Ladder {
   /** The look of now, which outlives the line that began it. @type {Promise<number> | null} */
   #looking = null;
   #again = false;
+  /** Whether the network has come back since the last look. */
+  #back = false;
 
   /** @param {string} name  under which it is kept @param {(typeof WebSocket)[]} ways @param {() => number} random */
   constructor(name, ways, random) {
     this.#name = name;
     this.#ways = ways;
     this.#random = random;
+    // Also while no line is there that could look at once.
+    globalThis.addEventListener?.("online", () => this.#back = true);
     const kept = recall(name);
     if (kept === null || !(kept.at < ways.length)) return;
     this.at = kept.at;
@@ -88,7 +92,7 @@ class Ladder {
   heard() {
     this.#probeAt ||= Date.now() + this.#pause_ms * (0.75 + this.#random() / 2);
     this.#keep();
-    return this.#looking === null ? Math.max(0, this.#probeAt - Date.now()) : 0;
+    return this.#looking === null && !this.#back ? Math.max(0, this.#probeAt - Date.now()) : 0;
   }
 
   lived() {
@@ -121,7 +125,7 @@ class Ladder {
     this.#probeAt = 0;
     let found = from;
     do {
-      this.#again = false;
+      this.#again = this.#back = false;
       for (let at = 0; at < from && found === from; at += 1) if (await answers(this.dial(url, protocols, at))) found = at;
     } while (this.#again && found === from);
     // The way of the beginning may have failed meanwhile.
