@@ -135,8 +135,11 @@ def test_a_socket_carries_the_line_again_once_it_works(story: Story, open_page: 
     visitor = story.shopper(open_page, before=network.route)
     asked(story, visitor)
     network.sockets = "open"
-    taken = lambda: network.opened >= 2 and not visitor.frame.evaluate(KEPT)  # noqa: E731 - read once
-    network.comes_back(visitor.page, taken, "a probe and a line")
+    network.comes_back(
+        visitor.page,
+        lambda: network.opened >= 2 and not visitor.frame.evaluate(KEPT),
+        "a probe and a line",
+    )
     visitor.connected()
     expect(visitor.notice).to_be_hidden()
     posts = network.count("frames")

@@ -214,6 +214,18 @@ test("a look in vain takes nobody back to the way that failed meanwhile", async 
   assert.deepEqual(counts().slice(1), [1, 2]);
 });
 
+test("a network that came back during a look is looked at again", async (t) => {
+  const { socket, stream, line, tick, happens, counts } = await ways(t);
+  line();
+  stream.last.accept();
+  stream.last.says(welcome());
+  await tick(5_000);
+  await happens("online");
+  socket.last.ends(1006);
+  await turns();
+  assert.deepEqual(counts(), [2, 1, 0]);
+});
+
 test("a network that came back between two lines is tried once the next one is heard", async (t) => {
   const { socket, stream, line, tick, happens, counts } = await ways(t);
   const lost = line();

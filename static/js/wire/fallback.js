@@ -65,8 +65,7 @@ class Ladder {
   #probeAt = 0;
   /** The look of now, which outlives the line that began it. @type {Promise<number> | null} */
   #looking = null;
-  #again = false;
-  /** Whether the network has come back since the last look. */
+  /** Whether the network has come back since a look began. */
   #back = false;
 
   /** @param {string} name  under which it is kept @param {(typeof WebSocket)[]} ways @param {() => number} random */
@@ -113,8 +112,6 @@ class Ladder {
    * @returns {Promise<number>}
    */
   best(url, protocols) {
-    // What is tried now may have begun before the network came back.
-    this.#again = this.#looking !== null;
     return this.#looking ??= this.#best(url, protocols).finally(() => this.#looking = null);
   }
 
@@ -125,9 +122,10 @@ class Ladder {
     this.#probeAt = 0;
     let found = from;
     do {
-      this.#again = this.#back = false;
+      this.#back = false;
       for (let at = 0; at < from && found === from; at += 1) if (await answers(this.dial(url, protocols, at))) found = at;
-    } while (this.#again && found === from);
+      // What was tried may have begun before the network came back.
+    } while (this.#back && found === from);
     // The way of the beginning may have failed meanwhile.
     return found < from ? found : this.at;
   }
