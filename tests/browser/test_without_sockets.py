@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
 
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
@@ -14,7 +12,6 @@ from tests.browser.shopper import Shopper
 from tests.browser.story import Story
 
 GOING_AWAY = 1001
-AGAIN_S = 7.0  # longer than a look
 QUESTION = "Tell me a story"
 TALE = "Once 👩‍👩‍👧‍👦 lived by the sea, and every evening they lit a lamp so that the boats would find home."
 ANOTHER = "And the boats came home."
@@ -35,19 +32,6 @@ class Network:
         page.on("request", lambda request: self.asked.append(request.url))
         if self.streams == "kept back":
             page.route("**/api/v1/stream/*", self._keep_back)
-
-    def comes_back(self, page: Page, true: Callable[[], bool], what: str) -> None:
-        """Says so until it was believed: a routed socket may lose what it is given first, in vain for a look."""
-        said_s = 0.0
-
-        def believed() -> bool:
-            nonlocal said_s
-            if not true() and time.monotonic() - said_s > AGAIN_S:
-                said_s = time.monotonic()
-                page.frames[1].evaluate("dispatchEvent(new Event('online'))")
-            return true()
-
-        until(page, believed, what)
 
     def count(self, edge: str) -> int:
         return sum(f"/api/v1/{edge}/" in url for url in self.asked)
@@ -135,11 +119,8 @@ def test_a_socket_carries_the_line_again_once_it_works(story: Story, open_page: 
     visitor = story.shopper(open_page, before=network.route)
     asked(story, visitor)
     network.sockets = "open"
-    network.comes_back(
-        visitor.page,
-        lambda: network.opened >= 2 and not visitor.frame.evaluate(KEPT),
-        "a probe and a line",
-    )
+    visitor.page.frames[1].evaluate("dispatchEvent(new Event('online'))")
+    until(visitor.page, lambda: network.opened >= 2, "a probe and a line")
     visitor.connected()
     expect(visitor.notice).to_be_hidden()
     posts = network.count("frames")

@@ -287,6 +287,8 @@ function answers(socket) {
       resolve(answered);
     };
     const timer = setTimeout(() => end(false), PROBE_ANSWER_MS);
+    // A Blob may be read only after the close that follows it.
+    socket.binaryType = "arraybuffer";
     socket.onopen = () => socket.send('{"type":"ping"}');
     socket.onmessage = () => end(true);
     socket.onclose = () => end(false);
