@@ -1,4 +1,4 @@
-"""The live text of one turn on its way to buffer and sockets: first tokens at once, then one frame in 50 ms."""
+"""The live text of one turn on its way to buffer and sockets: first tokens at once, then one frame a beat."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from apps.conversations.commands import OpenedTurn
 from apps.turns.between.buffer import APPEND_DEADLINE_S, Held, StreamBuffer
 from apps.turns.between.switchboard import Switchboard
-from apps.wire.protocol import DELTA_INTERVAL_S, WATCH_INTERVAL_S, LiveTurn, TurnEnd
+from apps.wire.beat import BEAT_S, PROMPT_PIECES, until_beat_s
+from apps.wire.protocol import WATCH_INTERVAL_S, LiveTurn, TurnEnd
 from apps.wire.publish import Audience
 from apps.wire.server_frames import Activity, Delta, TurnEnded, TurnStarted
 from apps.wire.texts import storable, utf16_length
 
-PROMPT_FLUSHES = 3
 # With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.
 CHECK_INTERVAL_S = 0.5
 # A Redis that lost its data knows nobody who listens in another process, until each has looked and said so again.
@@ -58,8 +58,10 @@ class Fanout:
         self._watched_units = 0
         self._watched_at = 0.0
         self._flushes = 0
+        self._flushed_at = 0.0
         self._lock = asyncio.Lock()
         self._settled = asyncio.Event()
+        self._stirred = asyncio.Event()  # `tick` has something to do
         self._holders = 0
         self._free = asyncio.Event()
         self._free.set()
@@ -100,6 +102,7 @@ class Fanout:
         self._holders -= 1
         if self._holders == 0:
             self._free.set()
+            self._stirred.set()
 
     async def start(self) -> None:
         """Tells that the turn begins, unless it has ended, and takes the buffer; lost where a newer fence has it."""
@@ -123,10 +126,12 @@ class Fanout:
         self._to_both(frame)
 
     async def say(self, text: str) -> None:
-        """Adds text. The first pieces leave before this returns; later ones with the next tick."""
+        """Adds text. The first pieces, and what comes with a beat, leave before this returns; others with the next."""
         self._text += storable(text)
-        if self._flushes < PROMPT_FLUSHES:
+        if self._flushes < PROMPT_PIECES or time.monotonic() - self._flushed_at >= 0.8 * BEAT_S:
             await self.flush()
+        if self._sent != len(self._text):
+            self._stirred.set()
 
     async def flush(self) -> None:
         """Buffers what is new, then sends it. Does nothing while held or after the end."""
@@ -139,14 +144,20 @@ class Fanout:
             if not self._may_send() or (held is not None and self._must_end(held)):
                 return
             self._flushes += 1
+            self._flushed_at = time.monotonic()
             self._send_customers(text, upto)
             self._send_watchers(force=self._flushes == 1)
 
     async def tick(self) -> None:
-        """Flushes every 50 ms until `settle`. Ends by itself: no cancellation can be lost inside a Redis call."""
+        """Sends with the beat what `say` has left, until `settle`. Ends by itself: no cancellation can be lost inside a
+        Redis call.
+        """
         checked = time.monotonic()
-        while not await self._settled_within(DELTA_INTERVAL_S):
-            await self.flush()
+        while not self._settled.is_set():
+            await _set_within(self._stirred, WATCH_INTERVAL_S)
+            self._stirred.clear()
+            if self._sent != len(self._text) and not await _set_within(self._settled, until_beat_s()):
+                await self.flush()
             self._send_watchers()
             if time.monotonic() - checked >= CHECK_INTERVAL_S:
                 checked = time.monotonic()
@@ -155,6 +166,7 @@ class Fanout:
     def settle(self) -> None:
         """The model says nothing more: `tick` ends, and what is left goes with `finish`."""
         self._settled.set()
+        self._stirred.set()
 
     async def finish(self) -> None:
         """Sends what is left; while a newer message is being stored, waits for whether it takes the turn's place."""
@@ -163,14 +175,6 @@ class Fanout:
 
     def _may_send(self) -> bool:
         return self._free.is_set() and not self._ended
-
-    async def _settled_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._settled.wait()
-        except TimeoutError:
-            return False
-        return True
 
     def end(self, end: TurnEnd, length: int | None = None) -> None:
         """Says that no further delta follows. Only the first call counts."""
@@ -246,3 +250,12 @@ class Fanout:
 
     def _to_both(self, frame: TurnStarted | Activity | TurnEnded) -> None:
         self._switchboard.send_all(self._conversation, frame)
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -18,6 +18,7 @@ from apps.llm.deadlines import Deadlines
 from apps.llm.errors import BadData, BrokenStream, Stage, Stalled
 from apps.llm.providers.refusals import error_of_response
 from apps.llm.sse import SseOverflow, SseParser
+from apps.wire.beat import PROMPT_PIECES, until_beat_s
 
 ERROR_BODY_BYTES = 64 * 1024
 
@@ -98,20 +99,26 @@ class _Reading:
         self._deadlines = deadlines
         self._due, self._stage = listener.first_due, Stage.FIRST_DATA
         self._parser = SseParser()
+        self._said = 0  # pieces of text
 
     async def answer(self) -> None:
         while not self._reply.closed and (chunk := await self._next()) is not None:
             text, moved = self._take(chunk)
             if text:
+                self._said += 1
                 await self._listener.on_event(TextDelta(text))
             if moved:
                 self._rearm()
+            if self._said >= PROMPT_PIECES and not self._reply.finish:
+                await asyncio.sleep(until_beat_s())
         for event in self._reply.end(self._listener.endpoint, self._listener.teams):
             await self._listener.on_event(event)
         await self._read_out()
 
     async def _next(self) -> bytes | None:
         due = min(self._due, self._listener.turn_ends)
+        if asyncio.get_running_loop().time() >= self._listener.turn_ends:
+            raise Stalled(Stage.TURN)  # what has come already would be read without waiting
         try:
             return await transport.read(self._chunks, due, self._current_stage())
         except (Stalled, BrokenStream):
