@@ -129,9 +129,10 @@ def without_early_request() -> None:
 
 def without_first_tokens_at_once() -> None:
     from apps.turns import fanout  # noqa: PLC0415
+    from apps.wire.texts import storable  # noqa: PLC0415
 
     async def with_the_beat(self: Any, text: str) -> None:
-        self._text += fanout.storable(text)
+        self._text += storable(text)
         self._stirred.set()
 
     fanout.Fanout.say = with_the_beat  # type: ignore[method-assign]
