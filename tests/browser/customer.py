@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,18 +25,14 @@ class SocketCustomer:
     def __init__(self, socket: ClientConnection, token: str) -> None:
         self._socket = socket
         self._send(type="hello", token=token, locale="en")
-        self.conversation: str = self.expect("welcome")["conversation"]
+        welcome = self.expect("welcome")
+        self.conversation: str = welcome["conversation"]
+        self.customer: str = welcome["customer"]
 
     def say(self, text: str) -> None:
-        """Sends and waits until it is stored; slower where the server asks for that."""
-        message_id = str(uuid4())
-        while True:
-            self._send(type="message.send", id=message_id, conversation=self.conversation, text=text)
-            answer = self.expect("ack", "refused")
-            if answer["type"] == "ack":
-                return
-            assert answer["code"] == "slow_down", answer
-            time.sleep(answer["retry_after_s"])
+        """Sends and waits until it is stored."""
+        self._send(type="message.send", id=str(uuid4()), conversation=self.conversation, text=text)
+        self.expect("ack")
 
     def ask_for_a_person(self) -> None:
         self._send(type="handoff.request", id=str(uuid4()), conversation=self.conversation)

@@ -5,18 +5,23 @@ Its model is ours; everything else is the real stack. The shop's page shows it i
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import jwt
 from playwright.sync_api import Page, Route
 
 from apps.accounts.models import Site, bump
+from apps.conversations.commands import CustomerMessage
+from apps.conversations.log import Log
 from apps.llm.models import ModelEndpoint
+from apps.stores.ids import new_id
 from apps.turns.records import last_record
 from tests.browser.pages import OpenPage
 from tests.browser.shopper import Shopper
@@ -91,6 +96,15 @@ class Story:
         """What was noted of the conversation's last stored turn; nothing while none is."""
         return _in_thread(lambda: self._last_marks(conversation))
 
+    def said_before(self, conversation: str, customer: str, texts: Sequence[str]) -> None:
+        """Stored at once and told to nobody: nobody may say so much at a time."""
+        messages = [_message(conversation, customer, text) for text in texts]
+        _in_thread(lambda: self._store(messages))
+
+    def _store(self, messages: Sequence[CustomerMessage]) -> None:
+        with django_on(self.demo.database_url):
+            asyncio.run(_append(messages))
+
     def _read_drafts(self, *, on: bool) -> None:
         with django_on(self.demo.database_url):
             Site.objects.filter(pk=self.site).update(reads_drafts=on)
@@ -141,6 +155,30 @@ def _make(demo: Demo, upstream: Upstream) -> tuple[str, str]:
         )
         bump(site, "settings_version")
         return site.pk, site.identity_secret
+
+
+def _message(conversation: str, customer: str, text: str) -> CustomerMessage:
+    return CustomerMessage(
+        conversation=conversation,
+        customer=customer,
+        name="",
+        client_id=new_id(),
+        text=text,
+        at=datetime.now(UTC),
+        turn=new_id(),
+        process="story",
+        assistant=False,
+    )
+
+
+async def _append(messages: Sequence[CustomerMessage]) -> None:
+    """In this order."""
+    log = Log(lambda _: None)
+    log.open()
+    try:
+        await asyncio.gather(*map(log.append, messages))
+    finally:
+        await log.close()
 
 
 def _in_thread(work: Callable[[], T]) -> T:

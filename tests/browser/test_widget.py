@@ -101,13 +101,13 @@ def test_the_menu_keeps_its_focus_while_an_answer_streams(story: Story, open_pag
     expect(item).to_be_focused()
 
 
-def test_two_hundred_messages_scroll_without_a_jump(demo: Demo, open_page: OpenPage) -> None:
-    visitor = visitor_of_lantern(demo, open_page).open()
+def test_two_hundred_messages_scroll_without_a_jump(demo: Demo, story: Story, open_page: OpenPage) -> None:
+    visitor = story.shopper(open_page).open()
     with visiting(demo, token=visitor.stored("visitor")["token"]) as same:
         # With a person asked for, the assistant stays silent.
         same.ask_for_a_person()
-        for number in range(1, 201):
-            same.say(f"Message {number}")
+        story.said_before(same.conversation, same.customer, [f"Message {number}" for number in range(1, 200)])
+        same.say("Message 200")
         newest = visitor.chat.get_by_text("Message 200", exact=True)
         expect(newest).to_be_in_viewport()
         visitor.page.reload()
