@@ -30,6 +30,14 @@ from tests.support.processes import Deployment, Web, Worker, ended_after
 __all__ = ["plain_upstream", "shop", "upstream"]
 
 
+# A file stays in one worker: what takes longest begins first, else a worker sits alone with it in the end.
+_LONGEST = ("test_worker.py", "test_task_deaths.py", "test_journey.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
+
+
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     url = os.environ["REDIS_URL"]
