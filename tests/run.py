@@ -80,7 +80,7 @@ STAGES = (
     Stage("pure", (pytest("tests/pure"),)),
     Stage("socket", (pytest("tests/socket", workers=3),), alone=True, postgres=True),
     Stage("chaos", (python("tests.chaos", *SHORT_SCHEDULES, "--broken"),), alone=True),
-    Stage("browser", (pytest("tests/browser", workers=2),), alone=True, before=ensure_chromium),
+    Stage("browser", (pytest("tests/browser", workers=3),), alone=True, before=ensure_chromium),
 )
 SIDE_BY_SIDE = 2
 

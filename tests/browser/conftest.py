@@ -33,6 +33,8 @@ PICTURES = BASE_DIR / "var" / "browser"
 def demo(databases: Databases) -> Iterator[Demo]:
     with private_folder("chatsvc-demo-") as folder:
         (folder / "static").symlink_to(databases.static)
+        if not databases.is_postgres:  # else it makes its own
+            databases.copy_to(folder / "chatsvc.sqlite3")
         running = Demo(folder)
         with ended_after(running):
             yield running

@@ -56,6 +56,10 @@ class Databases:
         finally:
             self._execute(f"DROP DATABASE {_name(url)} WITH (FORCE)")
 
+    def copy_to(self, path: Path) -> None:
+        """The same as a SQLite file at this path, where the template is one."""
+        shutil.copyfile(_name(self._template), path)
+
     def _url(self, name: str) -> str:
         if self.is_postgres:
             return urlunsplit(urlsplit(self._server)._replace(path=f"/{name}"))
