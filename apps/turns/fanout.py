@@ -1,4 +1,4 @@
-"""The live text of one turn on its way to buffer and sockets: first tokens at once, then one frame a beat."""
+"""The live text of one turn on its way to buffer and sockets: first tokens at once, then one frame in 50 ms."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from apps.conversations.commands import OpenedTurn
 from apps.turns.between.buffer import APPEND_DEADLINE_S, Held, StreamBuffer
 from apps.turns.between.switchboard import Switchboard
-from apps.wire.beat import BEAT_S, PROMPT_PIECES, until_beat_s
-from apps.wire.protocol import WATCH_INTERVAL_S, LiveTurn, TurnEnd
+from apps.wire.protocol import DELTA_INTERVAL_S, PROMPT_PIECES, WATCH_INTERVAL_S, LiveTurn, TurnEnd
 from apps.wire.publish import Audience
 from apps.wire.server_frames import Activity, Delta, TurnEnded, TurnStarted
 from apps.wire.texts import storable, utf16_length
 
+# What comes so much too soon, because a timer is never exact, does not wait for the tick.
+EARLY_S = 0.01
 # With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.
 CHECK_INTERVAL_S = 0.5
 # A Redis that lost its data knows nobody who listens in another process, until each has looked and said so again.
@@ -126,9 +127,11 @@ class Fanout:
         self._to_both(frame)
 
     async def say(self, text: str) -> None:
-        """Adds text. The first pieces, and what comes with a beat, leave before this returns; others with the next."""
+        """Adds text. The first pieces, and what comes when a frame is due, leave before this returns; the rest with the
+        next tick.
+        """
         self._text += storable(text)
-        if self._flushes < PROMPT_PIECES or time.monotonic() - self._flushed_at >= 0.8 * BEAT_S:
+        if self._flushes < PROMPT_PIECES or self._due_s() <= EARLY_S:
             await self.flush()
         if self._sent != len(self._text):
             self._stirred.set()
@@ -149,14 +152,14 @@ class Fanout:
             self._send_watchers(force=self._flushes == 1)
 
     async def tick(self) -> None:
-        """Sends with the beat what `say` has left, until `settle`. Ends by itself: no cancellation can be lost inside a
-        Redis call.
+        """Sends what `say` has left once it is time, until `settle`. Ends by itself: no cancellation can be lost inside
+        a Redis call.
         """
         checked = time.monotonic()
         while not self._settled.is_set():
             await _set_within(self._stirred, WATCH_INTERVAL_S)
             self._stirred.clear()
-            if self._sent != len(self._text) and not await _set_within(self._settled, until_beat_s()):
+            if self._sent != len(self._text) and not await _set_within(self._settled, self._due_s()):
                 await self.flush()
             self._send_watchers()
             if time.monotonic() - checked >= CHECK_INTERVAL_S:
@@ -172,6 +175,10 @@ class Fanout:
         """Sends what is left; while a newer message is being stored, waits for whether it takes the turn's place."""
         await self._free.wait()
         await self.flush()
+
+    def _due_s(self) -> float:
+        """Until the next frame."""
+        return max(0.0, self._flushed_at + DELTA_INTERVAL_S - time.monotonic())
 
     def _may_send(self) -> bool:
         return self._free.is_set() and not self._ended

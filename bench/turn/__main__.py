@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.turn import real
-from bench.turn.arms import Arm, Run, our_path, rival_paths
+from bench.turn.arms import CROWD, Arm, Crowd, Run, our_path, rival_paths
 from bench.turn.clients import Credentials
 from bench.turn.figures import Figures, figures_of
 from bench.turn.lacking import Mechanism
@@ -27,6 +27,7 @@ LONG_TURNS = 200
 LONG_CONVERSATIONS = 2
 LONG_ANSWER_TOKENS = 10
 OVERHEAD_ANSWER_TOKENS = 10
+OVERHEAD_BATCH = 5  # conversations, one after the other, before the next path's turn
 PARTS = ("comparison", "overhead", "ablation", "mix", "long")
 
 
@@ -71,9 +72,13 @@ def _comparison(stack: Stack, options: argparse.Namespace) -> list[Arm]:
 
 def _overhead(stack: Stack, options: argparse.Namespace) -> list[Arm]:
     paths = (*rival_paths(stack), our_path(stack))
+    batches = -(-options.conversations // OVERHEAD_BATCH)
+    others = stack.people(CROWD * len(paths) * batches, answer_cache="off")
+    crowd = Crowd(stack.upstream, _known(others.identities))
     with stack.instant_model():
         site = stack.people(options.conversations * len(paths), answer_cache="off")
-        run = Run(stack, rounds(options.conversations, ROUND_TURNS), options.at_once, OVERHEAD_ANSWER_TOKENS)
+        questions = rounds(options.conversations, ROUND_TURNS)
+        run = Run(stack, questions, OVERHEAD_BATCH, OVERHEAD_ANSWER_TOKENS, crowd)
         return run.of(paths, _known(site.identities), _progress("overhead"))
 
 
@@ -105,7 +110,10 @@ def _known(identities: tuple[str, ...]) -> Iterator[Credentials]:
 def _people_needed(options: argparse.Namespace) -> int:
     """Customers whom the shop must know: sites number theirs alike."""
     arms = 1 + len(Mechanism)
-    needed: int = max(3 * options.conversations, 3 * options.visits, arms * options.ablation_conversations)
+    crowds = 3 * CROWD * -(-options.conversations // OVERHEAD_BATCH)
+    needed: int = max(
+        crowds, 3 * options.conversations, 3 * options.visits, arms * options.ablation_conversations
+    )
     return needed
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from bench.turn.clients import Client, Credentials, Modern, Ours, Timing, Traditional
+from bench.turn.questions import ROUND, signed
 from bench.turn.stack import Server, Stack
+from tests.fakes.upstream.control_http import RemoteUpstream
+from tests.fakes.upstream.faults import Plan
 from tests.fakes.upstream.ledger import Seen
+from tests.fakes.upstream.script import Filler
 
 Visit = Sequence[str]  # the questions of one conversation, in order
 
@@ -50,14 +55,57 @@ def our_path(stack: Stack, lacking: str = "") -> Path:
     return Path(f"without {lacking}" if lacking else "c chatsvc", stack.product(lacking), Ours)
 
 
+CROWD = 20
+CROWD_ANSWER_TOKENS = 150
+CROWD_TOKENS_PER_S = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Conversations of the same path that are answered, one long answer after the other, while others are measured.
+
+    Their model server is their own.
+    """
+
+    upstream: RemoteUpstream
+    people: Iterator[Credentials]
+
+    @asynccontextmanager
+    async def streaming(self, path: Path) -> AsyncIterator[None]:
+        """All of them are being answered when this is entered, and none once it is left."""
+        answer = Plan(script=Filler(tokens=CROWD_ANSWER_TOKENS), tokens_per_s=CROWD_TOKENS_PER_S)
+        await asyncio.to_thread(self.upstream.always, answer)
+        async with AsyncExitStack() as sockets:
+            clients = [
+                await sockets.enter_async_context(path.client(path.server.host, next(self.people)))
+                for _ in range(CROWD)
+            ]
+            tasks = [asyncio.create_task(_ask_on(client, who)) for who, client in enumerate(clients)]
+            try:
+                await self.upstream.until("requests_open", CROWD)
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+            for task in tasks:
+                if not task.cancelled():
+                    task.result()
+        await self.upstream.until("requests_open", 0, exactly=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Every path has the same conversations, `at_once` at a time, one path after the other, round and round."""
+    """Every path has the same conversations, `at_once` at a time, one path after the other, round and round.
+
+    In a crowd those of a batch follow one another.
+    """
 
     stack: Stack
     visits: Sequence[Visit]
     at_once: int
     answer_tokens: int
+    crowd: Crowd | None = None
 
     def of(
         self, paths: Sequence[Path], people: Iterator[Credentials], say: Callable[[str], object]
@@ -76,7 +124,13 @@ class Run:
         """What the model saw and the processor did meanwhile belongs to this arm."""
         await asyncio.to_thread(self.stack.renew_model, self.answer_tokens)
         before_s = path.server.cpu_s()
-        arm.turns += await asyncio.gather(*map(_converse, clients, visits))
+        if self.crowd is None:
+            arm.turns += await asyncio.gather(*map(_converse, clients, visits))
+        else:
+            async with self.crowd.streaming(path):
+                arm.turns += [
+                    await _converse(client, visit) for client, visit in zip(clients, visits, strict=True)
+                ]
         arm.cpu_s += path.server.cpu_s() - before_s
         requests = await asyncio.to_thread(self.stack.upstream.requests)
         arm.seen += [seen for seen in requests if seen.path.endswith("/chat/completions")]
@@ -86,3 +140,11 @@ class Run:
 async def _converse(client: Client, visit: Visit) -> list[Timing]:
     async with client:
         return [await client.ask(question) for question in visit]
+
+
+async def _ask_on(client: Client, who: int) -> None:
+    await asyncio.sleep(who / CROWD * CROWD_ANSWER_TOKENS / CROWD_TOKENS_PER_S)  # not all of them at once
+    number = 100_000 + who * 1_000  # nobody else's words
+    while True:
+        await client.ask(signed(ROUND[number % len(ROUND)], number))
+        number += 1

@@ -27,7 +27,7 @@ class Mechanism(StrEnum):
     STABLE_PREFIX = "stable prefix"  # C3: articles and facts stand before the history
     EARLY_SEARCH = "early search"  # the search starts when the turn asks for it, not with the question
     EARLY_REQUEST = "early request"  # the model is asked when the question is stored
-    FIRST_TOKENS_AT_ONCE = "first tokens at once"  # L7: every token waits for the next beat
+    FIRST_TOKENS_AT_ONCE = "first tokens at once"  # L7: every token waits for a tick of 50 ms
 
 
 def without_warm_line() -> None:
@@ -131,11 +131,11 @@ def without_first_tokens_at_once() -> None:
     from apps.turns import fanout  # noqa: PLC0415
     from apps.wire.texts import storable  # noqa: PLC0415
 
-    async def with_the_beat(self: Any, text: str) -> None:
+    async def with_a_tick(self: Any, text: str) -> None:
         self._text += storable(text)
         self._stirred.set()
 
-    fanout.Fanout.say = with_the_beat  # type: ignore[method-assign]
+    fanout.Fanout.say = with_a_tick  # type: ignore[method-assign]
 
 
 class _synchronous:

@@ -18,7 +18,7 @@ from apps.llm.deadlines import Deadlines
 from apps.llm.errors import BadData, BrokenStream, Stage, Stalled
 from apps.llm.providers.refusals import error_of_response
 from apps.llm.sse import SseOverflow, SseParser
-from apps.wire.beat import PROMPT_PIECES, until_beat_s
+from apps.wire.protocol import DELTA_INTERVAL_S, PROMPT_PIECES
 
 ERROR_BODY_BYTES = 64 * 1024
 
@@ -100,6 +100,7 @@ class _Reading:
         self._due, self._stage = listener.first_due, Stage.FIRST_DATA
         self._parser = SseParser()
         self._said = 0  # pieces of text
+        self._read_at = 0.0  # loop time
 
     async def answer(self) -> None:
         while not self._reply.closed and (chunk := await self._next()) is not None:
@@ -110,7 +111,7 @@ class _Reading:
             if moved:
                 self._rearm()
             if self._said >= PROMPT_PIECES and not self._reply.finish:
-                await asyncio.sleep(until_beat_s())
+                await self._pause()
         for event in self._reply.end(self._listener.endpoint, self._listener.teams):
             await self._listener.on_event(event)
         await self._read_out()
@@ -125,6 +126,12 @@ class _Reading:
             if self._reply.finish:
                 return None  # the answer is whole; only its usage is missing
             raise
+
+    async def _pause(self) -> None:
+        """Nobody is sent more than a delta in that time: waking for each token would be most of what one costs."""
+        now = asyncio.get_running_loop().time()
+        self._read_at = max(now, self._read_at + DELTA_INTERVAL_S)
+        await asyncio.sleep(self._read_at - now)
 
     def _current_stage(self) -> Stage:
         return self._stage if self._due < self._listener.turn_ends else Stage.TURN
