@@ -27,6 +27,7 @@ LONG_TURNS = 200
 LONG_CONVERSATIONS = 2
 LONG_ANSWER_TOKENS = 10
 OVERHEAD_ANSWER_TOKENS = 10
+OVERHEAD_CONVERSATIONS = 10
 OVERHEAD_BATCH = 5  # conversations, one after the other, before the next path's turn
 PARTS = ("comparison", "overhead", "ablation", "mix", "long")
 
@@ -40,7 +41,7 @@ def main() -> int:
     with running(options.profile, options.rtt_ms, _people_needed(options)) as stack:
         arms = {
             "comparison": _comparison(stack, options),
-            "overhead": _overhead(stack, options) if "overhead" in parts else [],
+            "overhead": _overhead(stack) if "overhead" in parts else [],
             "ablation": _ablation(stack, options) if "ablation" in parts else [],
             "mix": _mix(stack, options) if "mix" in parts else [],
             "long": _long(stack, options) if "long" in parts else [],
@@ -70,14 +71,14 @@ def _comparison(stack: Stack, options: argparse.Namespace) -> list[Arm]:
     return run.of(paths, _known(site.identities), _progress("comparison"))
 
 
-def _overhead(stack: Stack, options: argparse.Namespace) -> list[Arm]:
+def _overhead(stack: Stack) -> list[Arm]:
     paths = (*rival_paths(stack), our_path(stack))
-    batches = -(-options.conversations // OVERHEAD_BATCH)
+    batches = OVERHEAD_CONVERSATIONS // OVERHEAD_BATCH
     others = stack.people(CROWD * len(paths) * batches, answer_cache="off")
     crowd = Crowd(stack.upstream, _known(others.identities))
     with stack.instant_model():
-        site = stack.people(options.conversations * len(paths), answer_cache="off")
-        questions = rounds(options.conversations, ROUND_TURNS)
+        site = stack.people(OVERHEAD_CONVERSATIONS * len(paths), answer_cache="off")
+        questions = rounds(OVERHEAD_CONVERSATIONS, ROUND_TURNS)
         run = Run(stack, questions, OVERHEAD_BATCH, OVERHEAD_ANSWER_TOKENS, crowd)
         return run.of(paths, _known(site.identities), _progress("overhead"))
 
@@ -110,7 +111,7 @@ def _known(identities: tuple[str, ...]) -> Iterator[Credentials]:
 def _people_needed(options: argparse.Namespace) -> int:
     """Customers whom the shop must know: sites number theirs alike."""
     arms = 1 + len(Mechanism)
-    crowds = 3 * CROWD * -(-options.conversations // OVERHEAD_BATCH)
+    crowds = 3 * CROWD * OVERHEAD_CONVERSATIONS // OVERHEAD_BATCH
     needed: int = max(
         crowds, 3 * options.conversations, 3 * options.visits, arms * options.ablation_conversations
     )
