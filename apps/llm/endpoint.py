@@ -82,10 +82,20 @@ class Endpoint:
         """Whether one that nobody asked for would leave half of the places to questions, and takes nobody's trial."""
         return self.breaker.sound and 2 * (self.in_flight + 1) <= self.spec.max_concurrent
 
-    async def stream(self, request: ModelRequest, on_event: OnModelEvent, turn_ends: float) -> None:
-        """One answer. Raises `LlmError` after telling the breaker, and whatever `on_event` raises."""
+    async def stream(
+        self,
+        request: ModelRequest,
+        on_event: OnModelEvent,
+        turn_ends: float,
+        on_sent: Callable[[], None] = lambda: None,
+    ) -> None:
+        """One answer. `on_sent` is called once it has its place and is about to be sent.
+
+        Raises `LlmError` after telling the breaker, and whatever `on_event` raises.
+        """
         try:
             async with self._slot(turn_ends):
+                on_sent()
                 first_due = min(_now() + self._deadlines.first_data_s, turn_ends)
                 with self._measured():
                     await self._provider.answer(request, on_event, first_due, turn_ends)

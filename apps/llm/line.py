@@ -247,7 +247,7 @@ class Line:
         ear = _Ear(endpoint, asked.on_event if track is None else track.hear)
         outcome = "stopped"
         try:
-            await endpoint.stream(asked.request, ear.hear, asked.turn_ends)
+            await endpoint.stream(asked.request, ear.hear, asked.turn_ends, ear.sent)
             outcome = "ok"
             choice.answered(asked.request.cache_key)
             self._journal.health(spec.id, OK)
@@ -320,7 +320,12 @@ class _Ear:
         self._started = time.monotonic()
         self._text_bytes = 0
         self._usage: Usage | None = None
-        self._lost = False
+        self._sent = False
+        self._stopped = False
+
+    def sent(self) -> None:
+        """From now on the server may read the prompt."""
+        self._sent = True
 
     async def hear(self, event: ModelEvent) -> None:
         if isinstance(event, Done):
@@ -336,15 +341,15 @@ class _Ear:
         await self._on_event(event)
 
     def stopped(self, track: Track | None) -> str:
-        """It was cancelled: by the customer, or for a sooner endpoint. The prompt of the latter kind is paid for."""
-        self._lost = track is not None and track.lost
+        """It was cancelled: by the customer, as of no use, or for a sooner endpoint. What was sent is paid for."""
+        self._stopped = True
         if not self.acted:
             self._endpoint.form.gave_up(time.monotonic() - self._started, _now())
-        return "lost" if self._lost else "stopped"
+        return "lost" if track is not None and track.lost else "stopped"
 
     def usage_of(self, request: ModelRequest) -> Usage | None:
-        """What the server told, else an estimate for an answer that was stopped or told nothing; None if none began."""
-        if self._usage is not None or not (self.acted or self._lost):
+        """What the server told, else an estimate for what was stopped or told nothing; None if none was sent."""
+        if self._usage is not None or not (self.acted or (self._stopped and self._sent)):
             return self._usage
         return Usage(request.prompt_tokens, tokens_of_bytes(self._text_bytes))
 

@@ -173,6 +173,23 @@ async def test_stopping_a_turn_stops_both_of_its_requests(
         assert (await ask(line, site)).text == SAID
 
 
+async def test_the_prompt_of_a_question_that_was_stopped_before_an_answer_began_is_paid_for(
+    site: Site, servers: dict[str, Upstream]
+) -> None:
+    await in_database(endpoint, site, servers["a"], "a", 1)
+    servers["a"].next(STALL)
+    async with opened(site) as line:
+        turn = asyncio.create_task(ask(line, site))
+        await servers["a"].until("stalled", 1)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        await all_closed(servers["a"])
+    spent = await in_database(DailySpend.objects.get)
+    assert spent.prompt_tokens > 0
+    assert spent.completion_tokens == 0
+
+
 async def test_without_budget_a_failure_is_answered_by_the_builtin_and_nobody_else_is_asked(
     site: Site, servers: dict[str, Upstream]
 ) -> None:
