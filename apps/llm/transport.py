@@ -13,6 +13,7 @@ import aiohttp
 import httpx
 from django.conf import settings
 from httpx_aiohttp import AiohttpTransport
+from httpx_aiohttp.transport import AiohttpResponseStream
 
 from apps.llm import waits
 from apps.llm.errors import BrokenStream, ConnectFailed, LlmError, Stage, Stalled, TlsFailed
@@ -21,6 +22,8 @@ from apps.llm.spec import EndpointSpec
 
 # httpx's own default of 5 s would close the warm connection before the next question.
 KEEPALIVE_S = 600.0
+JOINS = "joins"  # the extension of a response whose reads are joined
+JOINED_BYTES = AiohttpResponseStream.CHUNK_SIZE
 NAMES_LIVE_S = 60  # a look-up is used again for so long
 SPARE_CONNECTIONS = 4  # warm-ups and tests run beside the answers
 # What a client can raise on its way: httpx's errors, aiohttp's that its transport does not map, the system's.
@@ -72,11 +75,20 @@ async def open_client(spec: EndpointSpec, connect_s: float, census: Census) -> h
     if spec.http2:
         transport = httpx.AsyncHTTPTransport(verify=context, http1=True, http2=True, limits=limits)
     else:
-        transport = AiohttpTransport(client=lambda: _session(context, count, census))
+        transport = _JoiningTransport(client=lambda: _session(context, count, census))
     authorization = {"authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
     # Only connecting has a time-out here. The others would be re-armed by keep-alive comments.
     timeout = httpx.Timeout(None, connect=connect_s)
     return httpx.AsyncClient(transport=transport, headers=authorization, timeout=timeout)
+
+
+class _JoiningTransport(AiohttpTransport):
+    """Gives whatever has come in one read, up to `JOINED_BYTES`, and says so. httpx itself gives it frame by frame."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await super().handle_async_request(request)
+        response.extensions[JOINS] = True
+        return response
 
 
 def _session(context: ssl.SSLContext, count: int, census: Census) -> aiohttp.ClientSession:

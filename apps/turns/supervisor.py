@@ -89,18 +89,23 @@ class Supervisor:
             ahead = self._early.ask(site, said, retrieval)
 
         def begin(appended: c.Appended) -> None:
-            if site is not None and appended.opened is not None:
-                self._early.stored(said)
-                job = job_for(said, site, appended, retrieval, said.received, ahead=ahead)
-                self._start(job, appended.opened)
+            try:
+                if site is not None and appended.opened is not None:
+                    self._early.stored(said)
+                    job = job_for(said, site, appended, retrieval, said.received, ahead=ahead)
+                    self._start(job, appended.opened)
+                else:
+                    drop()
+            finally:
                 release()
-            else:
-                let_go()
 
         def let_go() -> None:
+            drop()
+            release()
+
+        def drop() -> None:
             retrieval.cancel()
             _end(ahead)
-            release()
 
         def release() -> None:
             self._storing.discard(stored)

@@ -59,7 +59,8 @@ async def receive(
     try:
         async with aclosing(_bytes_of(response)) as chunks:
             await _refuse_unless_stream(response, chunks, listener.first_due)
-            await _Reading(chunks, reply, listener, deadlines).answer()
+            joins = transport.JOINS in response.extensions
+            await _Reading(chunks, reply, listener, deadlines, joins=joins).answer()
     finally:
         await transport.close(response, deadlines.close_s)
 
@@ -91,9 +92,16 @@ class _Reading:
     """The loop over one response. Only the model's progress re-arms the deadline; our own time does not count."""
 
     def __init__(
-        self, chunks: AsyncGenerator[bytes, None], reply: Reply, listener: Listener, deadlines: Deadlines
+        self,
+        chunks: AsyncGenerator[bytes, None],
+        reply: Reply,
+        listener: Listener,
+        deadlines: Deadlines,
+        *,
+        joins: bool,
     ) -> None:
         self._chunks = chunks
+        self._joins = joins
         self._reply = reply
         self._listener = listener
         self._deadlines = deadlines
@@ -110,7 +118,7 @@ class _Reading:
                 await self._listener.on_event(TextDelta(text))
             if moved:
                 self._rearm()
-            if self._said >= PROMPT_PIECES and not self._reply.finish:
+            if self._may_pause(len(chunk)):
                 await self._pause()
         for event in self._reply.end(self._listener.endpoint, self._listener.teams):
             await self._listener.on_event(event)
@@ -126,6 +134,11 @@ class _Reading:
             if self._reply.finish:
                 return None  # the answer is whole; only its usage is missing
             raise
+
+    def _may_pause(self, read_bytes: int) -> bool:
+        """Whether all that has come was read, and what comes meanwhile will be read together."""
+        emptied = self._joins and read_bytes < transport.JOINED_BYTES
+        return emptied and self._said >= PROMPT_PIECES and not self._reply.finish
 
     async def _pause(self) -> None:
         """Nobody is sent more than a delta in that time: waking for each token would be most of what one costs."""

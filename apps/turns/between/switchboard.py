@@ -31,6 +31,7 @@ PROBE_DEADLINE_S = 1.0
 PROBE_INTERVAL_S = 2.0
 # A round of probing that fails in every part takes half of this.
 STALE_S = 12.0
+SUBSCRIBED_AT_ONCE = 50
 
 
 class Hearing(StrEnum):
@@ -286,15 +287,23 @@ class Switchboard:
         return True
 
     async def _subscribe_again(self) -> bool:
-        """Whether something was wanted and not listened to."""
+        """Whether something was wanted and not listened to. Looked for before and, by the caller, after: at a slow
+        Redis many subscriptions take long.
+        """
         missing = [group for group in self._wanted if group not in self._subscribed]
-        for group in missing:
-            await self._subscribe(group)
-            if group not in self._subscribed:
-                # The layer may believe in a subscription that was cut while it was being ended.
-                await self._discard(group)
-                await self._subscribe(group)
+        if missing:
+            self.missed.set()
+        for start in range(0, len(missing), SUBSCRIBED_AT_ONCE):
+            some = missing[start : start + SUBSCRIBED_AT_ONCE]
+            await asyncio.gather(*map(self._subscribe_anew, some))
         return bool(missing)
+
+    async def _subscribe_anew(self, group: str) -> None:
+        await self._subscribe(group)
+        if group not in self._subscribed:
+            # The layer may believe in a subscription that was cut while it was being ended.
+            await self._discard(group)
+            await self._subscribe(group)
 
     async def _subscribe(self, group: str) -> None:
         if not self._channel:

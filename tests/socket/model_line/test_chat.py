@@ -18,7 +18,7 @@ from apps.stores.database import in_database
 from tests.fakes.upstream.faults import Action, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.profile import Profile
-from tests.fakes.upstream.script import Text
+from tests.fakes.upstream.script import Filler, Text
 from tests.support.metrics import counted_here
 from tests.support.model_line import (
     BUILTIN,
@@ -59,6 +59,18 @@ async def test_an_http2_endpoint_multiplexes_over_one_connection(
     assert {each.text for each in heard} == {SAID}
     assert counts.connections_opened == 1
     assert "2" in answers(upstream)[-1].http
+
+
+async def test_an_http2_endpoint_is_read_as_fast_as_it_speaks(
+    site: Site, upstream: Upstream, one: ModelEndpoint
+) -> None:
+    await in_database(ModelEndpoint.objects.update, http2=True)
+    upstream.next(Plan(script=Filler(500)))
+    async with opened(
+        site, dataclasses.replace(QUICK, turn_s=12.0)
+    ) as line:  # 50 ms for each token would be 25 s
+        heard = await ask(line, site)
+    assert heard.done.endpoint != "builtin"
 
 
 async def test_the_request_offers_the_handoff_and_asks_for_usage(
