@@ -65,7 +65,7 @@ painted_seconds = Histogram(
     "chatsvc_painted_seconds", "Submit to the first visible text, as clients report", buckets=_SECONDS
 )
 inter_token_seconds = Histogram(
-    "chatsvc_inter_token_seconds", "Between two pieces of an answer as the model sends them", buckets=_SECONDS
+    "chatsvc_inter_token_seconds", "Between two pieces of an answer as they are read", buckets=_SECONDS
 )
 stage_seconds = Histogram("chatsvc_stage_seconds", "A stage of a turn", ["stage"], buckets=_SECONDS)
 facts = Counter("chatsvc_facts_total", "Customer facts at turn start", ["state"])
