@@ -80,11 +80,8 @@ async def test_a_question_that_cannot_be_stored_frees_the_model_and_shows_nothin
     web: Web, plain_upstream: Upstream, deployment: Deployment
 ) -> None:
     world, unneeded = await shop_with(plain_upstream), ended(web, "unneeded")
-    plain_upstream.next(
-        Plan(script=Text("Hi.")),
-        Plan(script=Text("Never shown. " * 2_000), tokens_per_s=20),
-        Plan(script=Text(SAID)),
-    )
+    plain_upstream.next(Plan(script=Text("Hi.")), Plan(script=Text("Never shown. " * 2_000), tokens_per_s=20))
+    plain_upstream.always(Plan(script=Text(SAID)))
     async with world.customer(web) as line:
         await talked(web, line)
         with locked_database(deployment.database_url):
