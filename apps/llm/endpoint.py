@@ -87,15 +87,15 @@ class Endpoint:
         request: ModelRequest,
         on_event: OnModelEvent,
         turn_ends: float,
-        on_sent: Callable[[], None] = lambda: None,
+        on_begun: Callable[[], None] = lambda: None,
     ) -> None:
-        """One answer. `on_sent` is called once it has its place and is about to be sent.
+        """One answer. `on_begun` is called once it has its place, before it is sent.
 
         Raises `LlmError` after telling the breaker, and whatever `on_event` raises.
         """
         try:
             async with self._slot(turn_ends):
-                on_sent()
+                on_begun()
                 first_due = min(_now() + self._deadlines.first_data_s, turn_ends)
                 with self._measured():
                     await self._provider.answer(request, on_event, first_due, turn_ends)

@@ -247,7 +247,7 @@ class Line:
         ear = _Ear(endpoint, asked.on_event if track is None else track.hear)
         outcome = "stopped"
         try:
-            await endpoint.stream(asked.request, ear.hear, asked.turn_ends, ear.sent)
+            await endpoint.stream(asked.request, ear.hear, asked.turn_ends, ear.begun)
             outcome = "ok"
             choice.answered(asked.request.cache_key)
             self._journal.health(spec.id, OK)
@@ -320,12 +320,12 @@ class _Ear:
         self._started = time.monotonic()
         self._text_bytes = 0
         self._usage: Usage | None = None
-        self._sent = False
+        self._begun = False
         self._stopped = False
 
-    def sent(self) -> None:
-        """From now on the server may read the prompt."""
-        self._sent = True
+    def begun(self) -> None:
+        """It has its place: from here on the prompt counts as read, though connecting may still fail."""
+        self._begun = True
 
     async def hear(self, event: ModelEvent) -> None:
         if isinstance(event, Done):
@@ -348,8 +348,8 @@ class _Ear:
         return "lost" if track is not None and track.lost else "stopped"
 
     def usage_of(self, request: ModelRequest) -> Usage | None:
-        """What the server told, else an estimate for what was stopped or told nothing; None if none was sent."""
-        if self._usage is not None or not (self.acted or (self._stopped and self._sent)):
+        """What the server told; else an estimate if it had spoken, or was stopped after it had its place; else None."""
+        if self._usage is not None or not (self.acted or (self._stopped and self._begun)):
             return self._usage
         return Usage(request.prompt_tokens, tokens_of_bytes(self._text_bytes))
 

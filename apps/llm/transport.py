@@ -13,7 +13,6 @@ import aiohttp
 import httpx
 from django.conf import settings
 from httpx_aiohttp import AiohttpTransport
-from httpx_aiohttp.transport import AiohttpResponseStream
 
 from apps.llm import waits
 from apps.llm.errors import BrokenStream, ConnectFailed, LlmError, Stage, Stalled, TlsFailed
@@ -22,8 +21,8 @@ from apps.llm.spec import EndpointSpec
 
 # httpx's own default of 5 s would close the warm connection before the next question.
 KEEPALIVE_S = 600.0
-JOINS = "joins"  # the extension of a response whose reads are joined
-JOINED_BYTES = AiohttpResponseStream.CHUNK_SIZE
+READS_ALL = "chatsvc.reads_all"  # extension of a response: a read takes all that has come, up to `READ_BYTES`
+READ_BYTES = 16 * 1024  # what httpx-aiohttp reads at most
 NAMES_LIVE_S = 60  # a look-up is used again for so long
 SPARE_CONNECTIONS = 4  # warm-ups and tests run beside the answers
 # What a client can raise on its way: httpx's errors, aiohttp's that its transport does not map, the system's.
@@ -83,11 +82,11 @@ async def open_client(spec: EndpointSpec, connect_s: float, census: Census) -> h
 
 
 class _JoiningTransport(AiohttpTransport):
-    """Gives whatever has come in one read, up to `JOINED_BYTES`, and says so. httpx itself gives it frame by frame."""
+    """Gives whatever has come in one read, up to `READ_BYTES`, and says so. httpx itself gives it frame by frame."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response = await super().handle_async_request(request)
-        response.extensions[JOINS] = True
+        response.extensions[READS_ALL] = True
         return response
 
 

@@ -15,9 +15,10 @@ from apps.wire.publish import Audience
 from apps.wire.server_frames import Activity, Delta, TurnEnded, TurnStarted
 from apps.wire.texts import storable, utf16_length
 
-# What comes so much too soon, because a timer is never exact, does not wait for the tick.
+# The reader's pause and this clock differ by the time of one store: a piece that is so little too soon would wait for
+# the tick, and cost a wake of its own.
 EARLY_S = 0.01
-# With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.
+# With nothing to send, the buffer is still asked about as often whether the turn was stopped or taken elsewhere.
 CHECK_INTERVAL_S = 0.5
 # A Redis that lost its data knows nobody who listens in another process, until each has looked and said so again.
 UNKNOWN_LISTENERS_S = 10.0
@@ -157,7 +158,7 @@ class Fanout:
         """
         checked = time.monotonic()
         while not self._settled.is_set():
-            await _set_within(self._stirred, WATCH_INTERVAL_S)
+            await _set_within(self._stirred, self._idle_s(checked))
             self._stirred.clear()
             if self._sent != len(self._text) and not await _set_within(self._settled, self._due_s()):
                 await self.flush()
@@ -175,6 +176,13 @@ class Fanout:
         """Sends what is left; while a newer message is being stored, waits for whether it takes the turn's place."""
         await self._free.wait()
         await self.flush()
+
+    def _idle_s(self, checked: float) -> float:
+        """Until what the watchers lack, or the next look at the buffer, is due."""
+        due = checked + CHECK_INTERVAL_S
+        if self._watched != self._sent:
+            due = min(due, self._watched_at + WATCH_INTERVAL_S)
+        return max(0.0, min(due - time.monotonic(), WATCH_INTERVAL_S))
 
     def _due_s(self) -> float:
         """Until the next frame."""

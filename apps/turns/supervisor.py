@@ -89,14 +89,16 @@ class Supervisor:
             ahead = self._early.ask(site, said, retrieval)
 
         def begin(appended: c.Appended) -> None:
+            started = False
             try:
                 if site is not None and appended.opened is not None:
                     self._early.stored(said)
                     job = job_for(said, site, appended, retrieval, said.received, ahead=ahead)
                     self._start(job, appended.opened)
-                else:
-                    drop()
+                    started = True
             finally:
+                if not started:
+                    drop()
                 release()
 
         def let_go() -> None:

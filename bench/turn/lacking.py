@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -129,13 +130,13 @@ def without_early_request() -> None:
 
 def without_first_tokens_at_once() -> None:
     from apps.turns import fanout  # noqa: PLC0415
-    from apps.wire.texts import storable  # noqa: PLC0415
+    from apps.wire.protocol import DELTA_INTERVAL_S  # noqa: PLC0415
 
-    async def with_a_tick(self: Any, text: str) -> None:
-        self._text += storable(text)
-        self._stirred.set()
+    def until_the_tick(self: Any) -> float:
+        return DELTA_INTERVAL_S - time.monotonic() % DELTA_INTERVAL_S
 
-    fanout.Fanout.say = with_a_tick  # type: ignore[method-assign]
+    vars(fanout).update(PROMPT_PIECES=0, EARLY_S=-1.0)  # nothing leaves but with the tick
+    fanout.Fanout._due_s = until_the_tick  # type: ignore[method-assign]
 
 
 class _synchronous:

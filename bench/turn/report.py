@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from bench.turn.arms import CROWD, CROWD_TOKENS_PER_S
 from bench.turn.figures import Figures, change, window
 
 COLOURS = ("#b45309", "#6b7280", "#2f5bea")
@@ -49,8 +50,9 @@ def _text(results: Results) -> str:
     if results.overhead:
         parts += [
             "Overhead: question sent to request at the model, its search apart, and the model's first token to the "
-            "first text seen, with a model server that adds no time of its own, while twenty other conversations of "
-            "the same path are being answered by another one at 25 tokens a second each.",
+            "first text seen, with a model server that adds no time of its own, while "
+            f"{CROWD} other conversations of the same path are answered by another model server at "
+            f"{CROWD_TOKENS_PER_S:.0f} tokens a second each.",
             _overhead(results.overhead),
         ]
     if results.ablation:

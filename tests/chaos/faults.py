@@ -126,7 +126,10 @@ async def _restart_postgres(town: Town, seconds: float) -> None:
 
 
 async def _hold_rows(town: Town, seconds: float) -> None:
-    """A session of somebody's hangs in its transaction with a part of the newest conversations locked."""
+    """A session of somebody's hangs in its transaction with a part of the newest conversations locked.
+
+    Those that an earlier one holds already are passed over.
+    """
     url = town.deployment.database_url
     async with await psycopg.AsyncConnection.connect(
         url, connect_timeout=10, options="-c lock_timeout=5s"
@@ -134,7 +137,7 @@ async def _hold_rows(town: Town, seconds: float) -> None:
         await session.execute(
             "SELECT id FROM conversations_conversation WHERE id IN "
             "(SELECT id FROM conversations_conversation ORDER BY created_at DESC, id LIMIT %s) "
-            "ORDER BY id FOR UPDATE",
+            "ORDER BY id FOR UPDATE SKIP LOCKED",
             [_HELD_ROWS],
         )
         await asyncio.sleep(seconds)

@@ -59,8 +59,8 @@ async def receive(
     try:
         async with aclosing(_bytes_of(response)) as chunks:
             await _refuse_unless_stream(response, chunks, listener.first_due)
-            joins = transport.JOINS in response.extensions
-            await _Reading(chunks, reply, listener, deadlines, joins=joins).answer()
+            reads_all = transport.READS_ALL in response.extensions
+            await _Reading(chunks, reply, listener, deadlines, reads_all=reads_all).answer()
     finally:
         await transport.close(response, deadlines.close_s)
 
@@ -98,23 +98,23 @@ class _Reading:
         listener: Listener,
         deadlines: Deadlines,
         *,
-        joins: bool,
+        reads_all: bool,
     ) -> None:
         self._chunks = chunks
-        self._joins = joins
+        self._reads_all = reads_all
         self._reply = reply
         self._listener = listener
         self._deadlines = deadlines
         self._due, self._stage = listener.first_due, Stage.FIRST_DATA
         self._parser = SseParser()
-        self._said = 0  # pieces of text
-        self._read_at = 0.0  # loop time
+        self._pieces = 0  # of text
+        self._next_read = 0.0  # loop time, not before
 
     async def answer(self) -> None:
         while not self._reply.closed and (chunk := await self._next()) is not None:
             text, moved = self._take(chunk)
             if text:
-                self._said += 1
+                self._pieces += 1
                 await self._listener.on_event(TextDelta(text))
             if moved:
                 self._rearm()
@@ -126,25 +126,29 @@ class _Reading:
 
     async def _next(self) -> bytes | None:
         due = min(self._due, self._listener.turn_ends)
-        if asyncio.get_running_loop().time() >= self._listener.turn_ends:
-            raise Stalled(Stage.TURN)  # what has come already would be read without waiting
         try:
+            self._refuse_late()
             return await transport.read(self._chunks, due, self._current_stage())
         except (Stalled, BrokenStream):
             if self._reply.finish:
                 return None  # the answer is whole; only its usage is missing
             raise
 
+    def _refuse_late(self) -> None:
+        """Raises `Stalled` past the turn's end: bytes that lie ready make no time-out fire."""
+        if asyncio.get_running_loop().time() >= self._listener.turn_ends:
+            raise Stalled(Stage.TURN)
+
     def _may_pause(self, read_bytes: int) -> bool:
         """Whether all that has come was read, and what comes meanwhile will be read together."""
-        emptied = self._joins and read_bytes < transport.JOINED_BYTES
-        return emptied and self._said >= PROMPT_PIECES and not self._reply.finish
+        emptied = self._reads_all and read_bytes < transport.READ_BYTES
+        return emptied and self._pieces >= PROMPT_PIECES and not self._reply.finish
 
     async def _pause(self) -> None:
-        """Nobody is sent more than a delta in that time: waking for each token would be most of what one costs."""
+        """Until 50 ms after the read before, or the turn's end: customers get no more frames, and each wake costs."""
         now = asyncio.get_running_loop().time()
-        self._read_at = max(now, self._read_at + DELTA_INTERVAL_S)
-        await asyncio.sleep(self._read_at - now)
+        self._next_read = max(now, self._next_read + DELTA_INTERVAL_S)
+        await asyncio.sleep(min(self._next_read, self._listener.turn_ends) - now)
 
     def _current_stage(self) -> Stage:
         return self._stage if self._due < self._listener.turn_ends else Stage.TURN
