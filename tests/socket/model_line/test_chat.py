@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from apps.accounts.models import Site
-from apps.engine.events import HandoffCall
+from apps.engine.events import HandoffCall, TextDelta
 from apps.llm import records
 from apps.llm.line import Line
 from apps.llm.models import DailySpend, ModelEndpoint
@@ -66,11 +66,21 @@ async def test_an_http2_endpoint_is_read_as_fast_as_it_speaks(
 ) -> None:
     await in_database(ModelEndpoint.objects.update, http2=True)
     upstream.next(Plan(script=Filler(500)))
-    async with opened(
-        site, dataclasses.replace(QUICK, turn_s=12.0)
-    ) as line:  # 50 ms for each token would be 25 s
+    # A pause after each of its frames would take 25 s.
+    async with opened(site, dataclasses.replace(QUICK, turn_s=12.0)) as line:
         heard = await ask(line, site)
-    assert heard.done.endpoint != "builtin"
+    assert "2" in answers(upstream)[-1].http
+    assert heard.done.endpoint == one.name
+
+
+async def test_after_its_first_pieces_an_answer_is_read_together(
+    site: Site, upstream: Upstream, one: ModelEndpoint
+) -> None:
+    upstream.next(Plan(script=Filler(200), tokens_per_s=200.0))
+    async with opened(site, dataclasses.replace(QUICK, turn_s=12.0)) as line:
+        heard = await ask(line, site)
+    assert heard.done.endpoint == one.name
+    assert sum(isinstance(event, TextDelta) for event in heard.events) < 100
 
 
 async def test_the_request_offers_the_handoff_and_asks_for_usage(
