@@ -341,7 +341,7 @@ class _Ear:
         await self._on_event(event)
 
     def stopped(self, track: Track | None) -> str:
-        """It was cancelled: by the customer, as of no use, or for a sooner endpoint. What was sent is paid for."""
+        """It was cancelled: by the customer, as of no use, or for a sooner endpoint. What had its place is paid for."""
         self._stopped = True
         if not self.acted:
             self._endpoint.form.gave_up(time.monotonic() - self._started, _now())

@@ -18,7 +18,7 @@ from apps.wire.texts import storable, utf16_length
 # The reader's pause and this clock differ by the time of one store: a piece that is so little too soon would wait for
 # the tick, and cost a wake of its own.
 EARLY_S = 0.01
-# With nothing to send, the buffer is still asked about as often whether the turn was stopped or taken elsewhere.
+# With nothing to send, the buffer is still asked this often whether the turn was stopped or taken elsewhere.
 CHECK_INTERVAL_S = 0.5
 # A Redis that lost its data knows nobody who listens in another process, until each has looked and said so again.
 UNKNOWN_LISTENERS_S = 10.0

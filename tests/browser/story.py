@@ -97,7 +97,7 @@ class Story:
         return _in_thread(lambda: self._last_marks(conversation))
 
     def said_before(self, conversation: str, customer: str, texts: Sequence[str]) -> None:
-        """Stored at once and told to nobody: nobody may say so much at a time."""
+        """Messages of a customer, oldest first, past the rate at which one may speak. Published to nobody."""
         messages = [_message(conversation, customer, text) for text in texts]
         _in_thread(lambda: self._store(messages))
 
@@ -172,7 +172,7 @@ def _message(conversation: str, customer: str, text: str) -> CustomerMessage:
 
 
 async def _append(messages: Sequence[CustomerMessage]) -> None:
-    """In this order."""
+    """In this order: each is queued before its first wait."""
     log = Log(lambda _: None)
     log.open()
     try:

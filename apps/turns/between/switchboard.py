@@ -31,6 +31,7 @@ PROBE_DEADLINE_S = 1.0
 PROBE_INTERVAL_S = 2.0
 # A round of probing that fails in every part takes half of this.
 STALE_S = 12.0
+# One after the other, a thousand would take minutes at a slow Redis.
 SUBSCRIBED_AT_ONCE = 50
 
 
@@ -287,8 +288,8 @@ class Switchboard:
         return True
 
     async def _subscribe_again(self) -> bool:
-        """Whether something was wanted and not listened to. Looked for before and, by the caller, after: at a slow
-        Redis many subscriptions take long.
+        """Whether something was wanted and not listened to. What is lost already is looked for at once; the caller has
+        it looked for again, for what was said until the last subscription stood.
         """
         missing = [group for group in self._wanted if group not in self._subscribed]
         if missing:
