@@ -97,7 +97,9 @@ def _short(figures: Figures) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument(
+        "--minutes", type=float, default=20.0, help="with fewer, caches that still fill may look like a leak"
+    )
     parser.add_argument("--at-once", type=int, default=16, help="clients that come and go side by side")
     parser.add_argument("--seed", type=int, help="a new one where none is given")
     parser.add_argument("--results", default="bench/results")

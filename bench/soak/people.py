@@ -8,8 +8,8 @@ import random
 import socket
 import struct
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import cycle
@@ -74,7 +74,10 @@ _WAYS = {Way.JSON: 3, Way.MSGPACK: 5, Way.STREAM: 3, Way.POLL: 2, Way.AGENT: 2}
 
 @dataclass(eq=False)
 class Crowd:
-    """So many at a time, each visit of a way and an end drawn from the seed. One in three was never here before."""
+    """So many at a time, each visit of a way and an end drawn from the seed. One in three was never here before.
+
+    Nobody is here twice at a time: a stop by one would take the answer from the other, who waits for it.
+    """
 
     webs: Sequence[Web]
     people: People
@@ -87,6 +90,7 @@ class Crowd:
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
         self._fresh = cycle(self.people.visitors)
+        self._away = list(self.people.identities)
         self._seen: list[str] = []  # conversations, for agents to look at
 
     async def come_and_go(self, seconds: float) -> None:
@@ -114,7 +118,10 @@ class Crowd:
         if way is Way.AGENT:
             await self._agent(rng, web, end)
             return
-        hello = self._hello(rng)
+        with self._somebody(rng) as hello:
+            await self._customer(rng, web, way, end, hello)
+
+    async def _customer(self, rng: random.Random, web: Web, way: Way, end: End, hello: Frame) -> None:
         if way in (Way.STREAM, Way.POLL):
             if end not in (End.BEFORE_HELLO, End.BEFORE_WELCOME):
                 await self._over_http(rng, web, _TRANSPORT[way], end, hello)
@@ -138,11 +145,17 @@ class Crowd:
             elif end in (End.DONE, End.STAYS):
                 await line.socket.close()
 
-    def _hello(self, rng: random.Random) -> Frame:
+    @contextmanager
+    def _somebody(self, rng: random.Random) -> Iterator[Frame]:
+        """The hello of one who is not here at the moment."""
         if rng.random() < 1 / 3:
-            return {"type": "hello", "token": next(self._fresh)}
-        known = self.people.identities
-        return {"type": "hello", "identity": rng.choice(known)}
+            yield {"type": "hello", "token": next(self._fresh)}
+            return
+        identity = self._away.pop(rng.randrange(len(self._away)))
+        try:
+            yield {"type": "hello", "identity": identity}
+        finally:
+            self._away.append(identity)
 
     async def _ask(self, rng: random.Random, line: Client, end: End) -> bool:
         """From the welcome to where the visit ends; false when nothing is left to be said."""
@@ -280,4 +293,4 @@ def _first(group: BaseExceptionGroup[BaseException]) -> str:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return f"{type(error).__name__} {error}"[:160]
+    return f"{type(error).__name__} {error}"

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -94,7 +95,8 @@ class Client:
         self.journal.append(decode(await self.socket.recv()))
 
     def _kinds(self) -> str:
-        return ", ".join(frame["type"] for frame in self.journal) or "nothing"
+        runs = ((kind, len(list(run))) for kind, run in groupby(frame["type"] for frame in self.journal))
+        return ", ".join(f"{kind} x{count}" if count > 1 else kind for kind, count in runs) or "nothing"
 
 
 @asynccontextmanager
