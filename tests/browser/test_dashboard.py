@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.customer import visiting
 from tests.browser.desk import agent, begin_to_write, log_in, show, state
-from tests.browser.pages import OpenPage
+from tests.browser.pages import OpenPage, until
 from tests.browser.shopper import Shopper
 from tests.support.demo import Demo
 
@@ -123,3 +123,38 @@ def test_a_customer_who_types_is_seen(demo: Demo, open_page: OpenPage) -> None:
     visitor.box.press("Enter")
     expect(kim.locator(".said").last).to_contain_text("Hello")
     expect(kim.locator(".typing-line")).not_to_contain_text("is typing")
+
+
+def test_of_an_agents_tabs_one_rings_and_what_one_reads_all_have_read(
+    demo: Demo, open_page: OpenPage
+) -> None:
+    first = agent(demo, open_page, "kim")
+    second = first.context.new_page()
+    second.goto(first.url)
+    expect(second.locator(".link-line .dot.on")).to_be_visible()
+    tabs = (first, second)
+    for tab in tabs:
+        tab.evaluate(
+            """() => {
+                window.rung = 0;
+                const { start } = OscillatorNode.prototype, { resume } = AudioContext.prototype;
+                OscillatorNode.prototype.start = function (...when) { window.rung += 1; start.apply(this, when); };
+                AudioContext.prototype.resume = function () {
+                    return resume.call(this).then(() => { window.maySound = true; });
+                };
+            }"""
+        )
+        tab.mouse.click(1, 1)
+        tab.wait_for_function("() => window.maySound")
+    with visiting(demo) as customer:
+        customer.ask_for_a_person()
+        customer.say("Which lamp do all tabs read by?")
+        rows = [tab.locator("button.row", has_text="do all tabs read by") for tab in tabs]
+        for row in rows:
+            expect(row).to_have_class(re.compile(r"\bunread\b"))
+        # A chime has two notes.
+        until(first, lambda: sum(tab.evaluate("() => window.rung") for tab in tabs) == 2, "one chime")
+        show(second, customer.conversation)
+        for row in rows:
+            expect(row).not_to_have_class(re.compile(r"\bunread\b"))
+        assert sum(tab.evaluate("() => window.rung") for tab in tabs) == 2

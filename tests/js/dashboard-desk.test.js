@@ -250,6 +250,24 @@ test("what has no answer outlives a reload, is sent again under its id, and is s
   assert.equal(kept.getItem("chatsvc.unsent.kim"), null);
 });
 
+test("what another tab of the agent reads is read here, and no tab answers the other for ever", async (t) => {
+  const kept = storage();
+  Object.assign(globalThis, { localStorage: kept });
+  t.after(() => Reflect.deleteProperty(globalThis, "localStorage"));
+  const { server, desk } = await opened(t, { owner: MINE });
+  server.says({ type: "inbox.row", row: row({ conversation: "d", owner: MINE, at: 2 }) });
+  assert.equal(desk.unreadOf("d"), 1);
+  const { read: _, ...rest } = desk.state.unread.d;
+  desk.follow(JSON.stringify({ d: { ...rest, count: 0, read: 3 } }));
+  assert.equal(desk.unreadOf("d"), 0);
+  assert.equal(JSON.parse(kept.kept.get("chatsvc.unread.kim") ?? "{}").d.read, 3);
+  const before = desk.state;
+  desk.follow(JSON.stringify(before.unread));
+  desk.follow(null);
+  desk.follow(JSON.stringify({ d: { ...rest, count: 1, read: null } }));
+  assert.equal(desk.state, before);
+});
+
 test("what comes into the queue is announced, in a conversation never seen before too", async (t) => {
   const { server, queued } = await opened(t, { owner: MINE });
   server.says({ type: "inbox.row", row: row({ conversation: "new", owner: QUEUE }) });

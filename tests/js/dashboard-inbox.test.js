@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { countRows, emptyInbox, newlyQueued, reduceInbox, visibleRows } from "../../static/js/dashboard/inbox.js";
-import { countUnread, parseUnread, unreadOf } from "../../static/js/dashboard/unread.js";
+import { countUnread, parseUnread, readElsewhere, unreadOf } from "../../static/js/dashboard/unread.js";
 import { age, clock, waitLevel } from "../../static/js/dashboard/waiting.js";
 import { decode } from "../../static/js/dashboard/frames.js";
 
@@ -164,6 +164,24 @@ test("what is on screen is read, and stays read after a reload", () => {
   const reloaded = countUnread(parseUnread(JSON.stringify(read)), inbox, null);
   assert.equal(unreadOf(reloaded, "a"), 0);
   assert.equal(reloaded.a.read, 9);
+});
+
+test("what another tab has read is read, but for what has come since", () => {
+  let inbox = inboxOf(row("a", { owner: QUEUE, seq: 1, at: 1 }), row("b", { owner: MINE, seq: 1, at: 1 }));
+  const here = countUnread({}, inbox, null);
+  const there = countUnread(here, inbox, "a");
+  const both = countUnread(readElsewhere(here, there), inbox, null);
+  assert.deepEqual([unreadOf(both, "a"), unreadOf(both, "b")], [0, 1]);
+  inbox = reduceInbox(inbox, changed(row("a", { owner: QUEUE, seq: 2, at: 2 })));
+  assert.equal(unreadOf(countUnread(readElsewhere(countUnread(here, inbox, null), there), inbox, null), "a"), 1);
+});
+
+test("what another tab has not read further changes nothing", () => {
+  const inbox = inboxOf(row("a", { owner: MINE, seq: 9 }), row("b", { owner: MINE, seq: 3 }));
+  const unread = countUnread({}, inbox, null);
+  const read = countUnread(unread, inbox, "a");
+  assert.equal(readElsewhere(read, unread), read);
+  assert.equal(readElsewhere(read, read), read);
 });
 
 test("kept counts that are not readable are forgotten", () => {

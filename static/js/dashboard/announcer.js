@@ -1,6 +1,8 @@
 // @ts-check
 /** Says that somebody waits: a tone, the title's count, a polite region, a notification of the system. */
 
+import { hold } from "../wire/locks.js";
+
 /** @typedef {import("./catalog.js").Words} Words */
 /** @typedef {import("../wire/frames.js").InboxRow} InboxRow */
 
@@ -10,6 +12,9 @@ const NOTES = /** @type {const} */ ([
   [1318.5, 0.13],
 ]);
 const LOUDNESS = 0.12;
+const RINGS = "chatsvc-desk-rings";
+/** All tabs of an agent have heard of the same news by then. */
+const RING_MS = 1_000;
 
 export class Announcer {
   #words;
@@ -43,7 +48,7 @@ export class Announcer {
         ? this.#words.t("announce.queued_many", { count: rows.length })
         : this.#words.t("announce.queued", { name: nameOf(rows[0]) }),
     );
-    if (this.#preferences.isOn("sound")) this.chime();
+    if (this.#preferences.isOn("sound")) void this.#ring();
     if (this.#preferences.isOn("notify") && (document.hidden || !document.hasFocus()))
       for (const row of rows.slice(0, 3)) this.#notify(row, nameOf(row));
   }
@@ -62,6 +67,15 @@ export class Announcer {
   /** Whether the browser lets us sound by now. */
   get unlocked() {
     return this.#audio?.state === "running";
+  }
+
+  /** In one of this browser's tabs, and in one that may sound. */
+  async #ring() {
+    if (!this.unlocked) return;
+    const release = await hold(RINGS, { ifAvailable: true }).catch(() => () => {}); // denied: nobody to ask
+    if (release === null) return;
+    this.chime();
+    setTimeout(release, RING_MS);
   }
 
   chime() {

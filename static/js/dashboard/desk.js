@@ -7,7 +7,7 @@ import { compose, discard, empty, failed, retry } from "../wire/timeline.js";
 import { countRows, emptyInbox, newlyQueued, reduceInbox } from "./inbox.js";
 import { emptyRoom, keepRoom, reduceRooms } from "./room.js";
 import { withTraces } from "./traces.js";
-import { countUnread, parseUnread, unreadOf } from "./unread.js";
+import { countUnread, parseUnread, readElsewhere, unreadOf } from "./unread.js";
 
 /** @typedef {import("../wire/frames.js").ServerFrame} ServerFrame */
 /** @typedef {import("../wire/connection.js").StateDetail} StateDetail */
@@ -348,9 +348,14 @@ export class Desk extends EventTarget {
     }, TYPING_SHOWN_MS);
   }
 
-  #read() {
+  /** Another tab of this agent has counted. @param {string|null} kept what it has kept */
+  follow(kept) {
+    this.#read(readElsewhere(this.state.unread, parseUnread(kept)));
+  }
+
+  #read(known = this.state.unread) {
     const reading = globalThis.document?.hidden ? null : this.state.open;
-    const unread = countUnread(this.state.unread, this.state.inbox, reading);
+    const unread = countUnread(known, this.state.inbox, reading);
     if (unread === this.state.unread) return;
     this.#preferences.keepUnread(JSON.stringify(unread));
     this.#set({ unread });

@@ -108,6 +108,9 @@ desk.addEventListener("queued", (event) => {
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) desk.seen();
 });
+addEventListener("storage", ({ key, newValue }) => {
+  if (key === preferences.unreadKey) desk.follow(newValue);
+});
 
 commands.listen();
 commands.openFromAddress();

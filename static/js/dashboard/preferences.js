@@ -48,13 +48,18 @@ export class Preferences {
     write("localStorage", `chatsvc.${name}`, value);
   }
 
+  /** Under which all tabs of this agent keep what is unread. */
+  get unreadKey() {
+    return `chatsvc.unread.${this.agent}`;
+  }
+
   unread() {
-    return read("localStorage", `chatsvc.unread.${this.agent}`);
+    return read("localStorage", this.unreadKey);
   }
 
   /** @param {string} text */
   keepUnread(text) {
-    write("localStorage", `chatsvc.unread.${this.agent}`, text);
+    write("localStorage", this.unreadKey, text);
   }
 
   /** @param {string} conversation */

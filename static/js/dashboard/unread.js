@@ -28,6 +28,17 @@ export function countUnread(unread, inbox, reading) {
 }
 
 /**
+ * With what was read further in another tab of this agent. What has come since is counted again.
+ * @param {Unread} unread
+ * @param {Unread} elsewhere
+ * @returns {Unread} the same object when nothing was
+ */
+export function readElsewhere(unread, elsewhere) {
+  const further = Object.entries(elsewhere).filter(([id, seen]) => (seen.read ?? -1) > (unread[id]?.read ?? -1));
+  return further.length === 0 ? unread : { ...unread, ...Object.fromEntries(further) };
+}
+
+/**
  * @param {Unread} unread
  * @param {string} conversation
  */
