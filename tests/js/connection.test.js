@@ -571,6 +571,35 @@ test("a socket that opens and stays silent is enough", async (t) => {
   assert.equal(net.sockets.length, 1);
 });
 
+test("two sockets that were welcomed and died within seconds are enough", async (t) => {
+  const { net, http, line, tick } = await dialled(t);
+  streams(http);
+  for (const died of [1, 2]) {
+    assert.equal(net.sockets.length, died);
+    net.last.accept();
+    net.last.says(welcome());
+    net.last.ends(1006);
+    await tick(1_000);
+  }
+  for (let turn = 0; turn < 20 && line.state !== "open"; turn += 1) await turns();
+  assert.equal(line.state, "open");
+  assert.equal(net.sockets.length, 2);
+});
+
+test("what the server itself ends, or what has lived, says less against sockets", async (t) => {
+  const { net, http, line, tick } = await dialled(t);
+  const asked = streams(http);
+  t.mock.method(Date, "now", () => 1e12 + 20_000 * net.sockets.length + (line.state === "open" ? 15_000 : 0));
+  for (const code of [1012, 1013, 1006, 1012, 1006]) {
+    net.last.accept();
+    net.last.says(welcome());
+    net.last.ends(code);
+    await tick(10_000);
+  }
+  assert.equal(net.sockets.length, 6);
+  assert.deepEqual(asked, []);
+});
+
 test("what cut everything off says nothing against sockets", async (t) => {
   const { net, http, line, tick } = await dialled(t);
   for (let failed = 0; failed < 4; failed += 1) {

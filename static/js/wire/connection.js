@@ -2,7 +2,7 @@
 // One line that comes back: hello first, heartbeat, back-off, close codes obeyed. Network only, no DOM.
 // A WebSocket carries it; where none does, what fallback.js brings.
 
-import { SUBPROTOCOLS, decode as decodeShared } from "./frames.js";
+import { SUBPROTOCOLS, YOUNG_MS, decode as decodeShared, orderly } from "./frames.js";
 
 /** @typedef {import("./frames.js").ServerFrame} ServerFrame */
 /** @typedef {{type: string} & Record<string, unknown>} ClientFrame */
@@ -33,7 +33,10 @@ const SLOW_DOWN_MS = 10_000;
 const ANSWER_MS = 15_000;
 /** Somebody is looking: a line that is there answers a ping sooner. */
 const PROBE_MS = 5_000;
-/** After so many failures in a row WebSockets are taken for blocked. One that opens and stays silent counts for all. */
+/**
+ * After so many failures WebSockets are taken for blocked. One that opens and stays silent counts for all, and two that
+ * are welcomed and die young.
+ */
 const FAILURES = 3;
 const ANSWERS = new Set(["ack", "refused", "pong"]);
 /** When a page may have come back from sleep, from another network or from the browser's memory; `freeze`: it goes there. */
@@ -86,6 +89,9 @@ export class Connection extends EventTarget {
   #fresh = false;
   #refreshed = false;
   #attempt = 0;
+  /** What speaks against the way of now, since a line last proved good. */
+  #failures = 0;
+  #openedAt = 0;
   /** What is waited for: the next attempt, a welcome, or an answer. @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -163,7 +169,7 @@ export class Connection extends EventTarget {
     this.#line = line;
     this.#timer = this.#deadline(ANSWER_MS, FAILURES);
     try {
-      if (this.#attempt >= FAILURES || hasOtherWay()) this.#socketClass = await this.#way();
+      if (this.#failures >= FAILURES || hasOtherWay()) this.#socketClass = await this.#way();
       const hello = await this.#hello(this.#fresh);
       if (line !== this.#line) return;
       this.#fresh = false;
@@ -206,6 +212,7 @@ export class Connection extends EventTarget {
   #welcomed() {
     this.#expectNothing();
     this.#refreshed = false;
+    this.#openedAt = Date.now();
     this.#beat();
     this.#tell("open", null, null);
   }
@@ -224,7 +231,7 @@ export class Connection extends EventTarget {
   /** Both directions work. Only a ping that came back proves a line good: one that dies young is not tried ever faster. @param {string} type */
   #answered(type) {
     this.#expectNothing();
-    if (type === "pong") this.#attempt = 0;
+    if (type === "pong") this.#attempt = this.#failures = 0;
   }
 
   /** @param {number} delay_ms @param {number} [failures]  that its passing counts for besides its own */
@@ -232,7 +239,7 @@ export class Connection extends EventTarget {
     const line = this.#line;
     return setTimeout(() => {
       if (line !== null) this.#lost(line, 1006);
-      this.#attempt += failures;
+      this.#failures += failures;
     }, delay_ms);
   }
 
@@ -246,6 +253,7 @@ export class Connection extends EventTarget {
     if (line !== this.#line) return;
     const next = afterClose(code, this.#attempt, this.#random(), this.#refreshed);
     this.#attempt += 1;
+    if (!orderly(code)) this.#failures += this.#diedYoung ? FAILURES / 2 : 1;
     this.#clear();
     if (next.retry_ms === null) {
       if (!next.wake) return this.#stop(code);
@@ -256,6 +264,10 @@ export class Connection extends EventTarget {
     const retry_ms = next.retry_ms + Math.min(wait_ms, LONGEST_DELAY_MS);
     this.#tell("reconnecting", code, retry_ms);
     this.#timer = setTimeout(() => void this.#connect("reconnecting"), retry_ms);
+  }
+
+  get #diedYoung() {
+    return this.#state === "open" && Date.now() - this.#openedAt < YOUNG_MS;
   }
 
   /** Somebody looks at the page again, or it has a network again: nothing waits for its time. */
@@ -289,7 +301,7 @@ export class Connection extends EventTarget {
   #stop(code) {
     this.#wanted = false;
     this.#asleep = false;
-    this.#attempt = 0;
+    this.#attempt = this.#failures = 0;
     for (const name of WAKES) globalThis.removeEventListener?.(name, this.#wake, CAPTURE);
     this.#clear();
     this.#tell("closed", code, null);

@@ -2,15 +2,13 @@
 // Which way a line takes where WebSockets fail, and when it goes back. Loaded only when it is needed.
 
 import { FetchStream } from "./fetch-stream.js";
+import { YOUNG_MS, orderly } from "./frames.js";
 import { addressOf } from "./http-line.js";
 import { LongPoll } from "./long-poll.js";
 
-/** Closes that say nothing against the way a line took: the server's own, and those of the protocol. */
-const orderly = (/** @type {number} */ code) => code === 1012 || code === 1013 || code >= 4000;
 const CLOSED = 3;
 /** "Reconnect and resume", soon. */
 const GO_BETTER = 1000;
-const YOUNG_MS = 10_000;
 /** Whoever gives a silent line up sooner has other reasons. */
 const SILENT_MS = 4_000;
 const TRUSTED_FAILURES = 3;

@@ -6,6 +6,10 @@ import { decode as decodeMsgpack } from "./msgpack.js";
 
 export const SUBPROTOCOLS = ["chatsvc.v1.msgpack", "chatsvc.v1.json"];
 export const TEXT_LIMIT = 8000;
+/** A line that was welcomed and died sooner speaks against the way it took. */
+export const YOUNG_MS = 10_000;
+/** Closes that say nothing against it: the server's own, and those of the protocol. @param {number} code */
+export const orderly = (code) => code === 1012 || code === 1013 || code >= 4000;
 
 /** @typedef {"assistant" | "queue" | "agent"} OwnerKind */
 /** @typedef {"complete" | "stopped" | "taken_over" | "interrupted" | "removed"} MessageState */
