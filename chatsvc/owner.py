@@ -28,6 +28,7 @@ from apps.turns.ahead.preload import Preloader
 from apps.turns.ahead.warmups import Warmups
 from apps.turns.between.attendance import Attendance
 from apps.turns.between.buffer import StreamBuffer
+from apps.turns.between.failover import Failover
 from apps.turns.between.switchboard import Switchboard
 from apps.turns.feed import Feed
 from apps.turns.job import Limits
@@ -131,6 +132,7 @@ class ProcessOwner:
         office = self.office
         for name, service in (
             *office.runtime.switchboard.tasks(),
+            ("failover", Failover(self._redis, office.runtime.switchboard).run),
             ("residents", office.residents.watch),
             ("feed", office.feed.run),
             ("presence", office.feed.watch_presence),

@@ -69,6 +69,10 @@ class Link:
         """What travels on the next connection never arrives, and nobody is told."""
         self._stranding = True
 
+    def lead_to(self, port: int) -> None:
+        """The next connections go there. Those of before stay where they are."""
+        self._target = (self._target[0], port)
+
     def delay(self, seconds: float) -> None:
         self._delay_s = seconds
 

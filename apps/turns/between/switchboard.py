@@ -188,6 +188,12 @@ class Switchboard:
                 self._subscribed.clear()
                 return
 
+    async def begin_anew(self) -> None:
+        """Leaves all connections to Redis for new ones; what was said elsewhere meanwhile is looked for."""
+        if self._channel:
+            await self._give_up()
+        self.missed.set()
+
     async def _give_up(self) -> None:
         """A connection that has died without a word keeps its subscriptions for ever, and one that Redis has never
         answered is waited for as long: all of them are left, and the channel with them.
