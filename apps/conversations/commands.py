@@ -102,6 +102,7 @@ class FinishTurn:
 class AdoptTurn:
     """Takes a dead process's turn: keeps its text as an interrupted part and opens the next part here.
 
+    `question` is the place of what that part answers, where it may be newer than what the turn was opened for.
     With `retry` false the turn ends, and the assistant says `apology` as its last part, if there is one. It ends
     without a word when the assistant no longer owns the conversation.
     """
@@ -115,6 +116,7 @@ class AdoptTurn:
     retry: bool
     at: datetime
     apology: str = ""
+    question: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,7 +128,7 @@ def _adopt_turn(state: State, command: c.AdoptTurn) -> Change:
     if state.turn != command.turn or state.fence != command.fence:
         raise c.Refusal(ErrorCode.NOT_OWNER, "another process owns this turn")
     change = Change(state, command.at)
-    part, question = state.turn_part, state.turn_question
+    part, question = state.turn_part, max(state.turn_question, command.question)
     _keep_part(change, command.text, MessageState.INTERRUPTED, command.name, ())
     _clear_turn(state)
     if state.owner_kind is not OwnerKind.ASSISTANT or not (command.retry or command.apology):

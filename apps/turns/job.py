@@ -54,7 +54,8 @@ class Said:
 class Job:
     """A question to answer. `retrieval` has been running since the question was received.
 
-    `opened_seq` is the number of the last event of the commit that opened the turn; 0 where a repeat found it open.
+    `opened_seq` is the number of the last event of the commit that opened the turn; 0 where a repeat found it open, and
+    where the question was read back.
     """
 
     conversation: str

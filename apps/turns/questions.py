@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from apps.conversations.models import Conversation, Message
 from apps.customers.facts import Asker
@@ -39,15 +39,20 @@ class Question:
 
 
 def open_question(conversation: str) -> Question | None:
-    """The newest message of the conversation that is not the assistant's, if a customer wrote it. Two queries.
+    """The newest message of the conversation that is not the assistant's, if a customer wrote it and waits for an
+    answer. At most three queries.
 
-    A live turn's own kept parts do not count as an answer: a dead process leaves the question open.
+    A live turn's own kept parts do not count as an answer: a dead process leaves the question open. Nor does an
+    answer to an earlier question: a later part of it stands below what was asked during its first.
     """
     row = Conversation.objects.select_related("customer").filter(pk=conversation).first()
     if row is None:
         return None
-    newest = _answerable().filter(conversation=row).first()
+    newest = _asked().filter(conversation=row).first()
     if newest is None or newest.author != Author.CUSTOMER:
+        return None
+    taken_up = not 0 < row.turn_question < newest.place
+    if taken_up and _answerable().filter(conversation=row, place__gt=newest.place).exists():
         return None
     return Question(
         conversation=conversation,
@@ -70,7 +75,7 @@ def unanswered() -> list[str]:
     between storing the end of one turn and opening the next. One query.
     """
     now = datetime.now(UTC)
-    newest = _answerable().filter(conversation=OuterRef("pk"))
+    newest, asked = (messages.filter(conversation=OuterRef("pk")) for messages in (_answerable(), _asked()))
     rows = Conversation.objects.filter(
         turn="",
         owner_kind=OwnerKind.ASSISTANT,
@@ -80,9 +85,21 @@ def unanswered() -> list[str]:
         site__assistant_enabled=True,
     )
     left = rows.annotate(
-        said_by=Subquery(newest.values("author")[:1]), said_at=Subquery(newest.values("place")[:1])
-    ).filter(said_by=Author.CUSTOMER, said_at__gt=F("turn_question"))
+        said_by=Subquery(newest.values("author")[:1]),
+        asked_by=Subquery(asked.values("author")[:1]),
+        asked_at=Subquery(asked.values("place")[:1]),
+    ).filter(
+        # 0: what an agent has handed back may have been answered before.
+        Q(turn_question__gt=0) | Q(said_by=Author.CUSTOMER),
+        asked_by=Author.CUSTOMER,
+        asked_at__gt=F("turn_question"),
+    )
     return list(left.order_by("last_at").values_list("pk", flat=True)[:LEFT_AT_ONCE])
+
+
+def _asked() -> QuerySet[Message]:
+    """Newest first, what people have said."""
+    return Message.objects.exclude(author=Author.ASSISTANT).order_by("-place")
 
 
 def _answerable() -> QuerySet[Message]:

@@ -7,16 +7,20 @@ import logging
 import time
 from datetime import UTC, datetime
 
+from django.db import DatabaseError
+
 from apps.conversations import commands as c
 from apps.customers.facts import CustomerFacts
 from apps.engine import turn as engine
 from apps.engine.context import Context
 from apps.engine.events import Acting, Delta, Failed, Finished, HandoffRequested, TurnEvent
 from apps.engine.types import Usage
+from apps.stores.database import in_database
 from apps.telemetry import instruments
 from apps.turns.fanout import Fanout, Reactions
 from apps.turns.job import Job, Limits, SiteModel
 from apps.turns.kept.answers import TurnAnswers
+from apps.turns.questions import open_question
 from apps.turns.records import Record, keep_record, spent
 from apps.turns.runtime import Runtime
 from apps.turns.sentences import NO_MODEL, sentence
@@ -228,8 +232,9 @@ class Runner:
             instruments.ttft_seconds.observe(waterfall.elapsed_ms() / 1000)
 
     async def _next_part(self) -> bool:
-        """The model broke off: what was said stays as it is, and a new part tries again."""
+        """The model broke off: what was said stays as it is, and a new part tries again, or else a newer turn."""
         late = self._failed is not None and self._failed.error == DEADLINE
+        waits = await self._newer_question_waits()
         try:
             adopted = await self._stored(
                 c.AdoptTurn(
@@ -239,9 +244,9 @@ class Runner:
                     text=self._fanout.sent_text,
                     name=self.job.site.assistant_name,
                     process=self._runtime.process,
-                    retry=self.opened.part < MAX_PARTS and not late,
+                    retry=self.opened.part < MAX_PARTS and not late and not waits,
                     at=datetime.now(UTC),
-                    apology=sentence(NO_MODEL, self.job.locale),
+                    apology="" if waits else sentence(NO_MODEL, self.job.locale),
                 )
             )
         except c.Refusal:
@@ -259,6 +264,14 @@ class Runner:
         self._cut, self._cut_next = self._cut_next, None
         self._begin_stage(self._limits.part_s)
         return True
+
+    async def _newer_question_waits(self) -> bool:
+        """Whether another was asked since: it has a turn of its own, which answers what this one has left open."""
+        try:
+            question = await in_database(open_question, self.job.conversation)
+        except DatabaseError:
+            return False  # one that no turn has taken up is found once this one has ended
+        return question is not None and question.place > self.opened.question
 
     async def _store(self) -> None:
         end = self._cut or (TurnEnd.FAILED if self._failed else TurnEnd.FINISHED)

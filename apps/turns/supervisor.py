@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Set
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import assert_never
@@ -291,7 +292,8 @@ class Supervisor:
         if appended.opened is None or site is None:
             return
         job = job_for(question, site, appended, self._search(question), Waterfall())
-        self._start(job, appended.opened)
+        # More may have been asked between the reading of the question and this commit.
+        self._start(replace(job, opened_seq=0), appended.opened)
 
     def _search(self, asked: Said | Question) -> StartedRetrieval:
         runtime = self._runtime
@@ -308,9 +310,9 @@ class Supervisor:
         """Whether a turn of this process is live there."""
         return conversation in self._runners
 
-    def shown(self, conversation: str) -> str:
-        """What a turn of this process that has not been stored had shown, for whoever adopts it; once."""
-        return self._left.pop(conversation, "")
+    def shown(self, conversation: str) -> str | None:
+        """What a turn of this process that has not been stored had shown, for whoever adopts it; None without one."""
+        return self._left.get(conversation)
 
     def forget_shown(self, *, but: Set[str]) -> None:
         """Drops what was shown by turns that others have taken up."""

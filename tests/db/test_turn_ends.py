@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +19,7 @@ from apps.conversations.models import Conversation, Message
 from apps.conversations.opening import empty_conversation
 from apps.customers.identity import Identified, identify
 from apps.engine.languages import Language
+from apps.rulebook.models import Rule
 from apps.stores.database import THREADS, in_database
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
@@ -34,8 +37,10 @@ from chatsvc.owner import ProcessOwner
 from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, words
-from tests.support.breaking import locked_database
+from tests.services import private_folder
+from tests.support.breaking import Redis, locked_database
 from tests.support.client import Frame, decode
+from tests.support.processes import ended_after
 from tests.support.world import World, make_world
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
@@ -131,6 +136,53 @@ async def kept(conversation: str) -> list[tuple[str, str, str]]:
         return list(rows.values_list("author", "state", "text"))
 
     return await in_database(read)
+
+
+@pytest.fixture
+def refused_adoption() -> Iterator[asyncio.Event]:
+    """Set when the sweep could not take up a turn."""
+    happened = asyncio.Event()
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "could not be looked after" in record.msg:
+                happened.set()
+
+    ear, log = Ear(), logging.getLogger("apps.turns.rescue.care")
+    log.addHandler(ear)
+    yield happened
+    log.removeHandler(ear)
+
+
+_REFUSING = {
+    "sqlite": (
+        "CREATE TRIGGER refused BEFORE INSERT ON conversations_message"
+        " BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        "DROP TRIGGER refused",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE check_violation; END $$;"
+        " CREATE TRIGGER refused BEFORE INSERT ON conversations_message EXECUTE FUNCTION refused()",
+        "DROP FUNCTION refused CASCADE",
+    ),
+}
+
+
+@asynccontextmanager
+async def no_message_taken() -> AsyncIterator[None]:
+    """The database refuses at once what it is given."""
+
+    def do(statement: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    refuse, take = _REFUSING[connection.vendor]
+    await in_database(do, refuse)
+    try:
+        yield
+    finally:
+        await in_database(do, take)
 
 
 def database_url() -> str:
@@ -357,41 +409,145 @@ async def test_a_question_that_no_process_has_taken_up_is_answered(
 ) -> None:
     world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("At last.")))
-    office = await owned()
-    line = await opened(office, world)
-    log, conversation = office.runtime.log, line.conversation
-
-    def said(text: str) -> c.CustomerMessage:
-        return c.CustomerMessage(
-            conversation=conversation,
-            customer=line.who.customer_id,
-            name="",
-            client_id=new_id(),
-            text=text,
-            at=datetime.now(UTC) - timedelta(seconds=30),
-            turn=new_id(),
-            process="gone",
-            assistant=True,
-        )
-
+    line = await opened(await owned(), world)
     # As a process leaves it that is killed between the end of a turn and the next: a second question, and no turn.
-    first = await log.append(said("First?"))
-    await log.append(said("Second?"))
-    assert first.opened is not None
-    await log.append(
-        c.FinishTurn(
-            conversation=conversation,
-            turn=first.opened.turn,
-            fence=first.opened.fence,
-            part=1,
-            text="To the first.",
-            state=MessageState.COMPLETE,
-            name="",
-            at=datetime.now(UTC) - timedelta(seconds=20),
-        )
-    )
+    gone = Gone(line)
+    await gone.hears("First?")
+    await gone.hears("Second?")
+    await gone.answers("To the first.")
     await line.expect("turn.ended", end="finished")
-    assert [row[2] for row in await kept(conversation)] == ["First?", "To the first.", "Second?", "At last."]
+    assert [row[2] for row in await kept(line.conversation)] == [
+        "First?", "To the first.", "Second?", "At last."
+    ]  # fmt: skip
+
+
+async def test_a_question_above_a_later_part_of_an_earlier_answer_is_answered(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    world = await in_database(make_world, model=plain_upstream)
+    plain_upstream.always(Plan(script=Text("At last.")))
+    line = await opened(await owned(), world)
+    gone = Gone(line)
+    await gone.hears("First?")
+    await gone.hears("Second?")
+    await gone.breaks_off("To the")
+    await gone.answers("To the first.")
+    await line.expect("turn.ended", end="finished")
+    assert [row[2] for row in await kept(line.conversation)] == [
+        "First?", "To the", "Second?", "To the first.", "At last."
+    ]  # fmt: skip
+
+
+class Gone:
+    """What a process has stored half a minute ago, before it was killed."""
+
+    def __init__(self, line: Line) -> None:
+        self._log = line.office.runtime.log
+        self._line = line
+        self._opened: c.OpenedTurn | None = None
+
+    @property
+    def turn(self) -> c.OpenedTurn:
+        assert self._opened is not None
+        return self._opened
+
+    async def hears(self, text: str) -> None:
+        stored = await self._log.append(
+            c.CustomerMessage(
+                conversation=self._line.conversation,
+                customer=self._line.who.customer_id,
+                name="",
+                client_id=new_id(),
+                text=text,
+                at=datetime.now(UTC) - timedelta(seconds=30),
+                turn=new_id(),
+                process="gone",
+                assistant=True,
+            )
+        )
+        self._opened = self._opened or stored.opened
+
+    async def breaks_off(self, text: str) -> None:
+        """And goes on in another part."""
+        adopted = await self._log.append(
+            c.AdoptTurn(
+                conversation=self._line.conversation,
+                turn=self.turn.turn,
+                fence=self.turn.fence,
+                text=text,
+                name="",
+                process="gone",
+                retry=True,
+                at=datetime.now(UTC) - timedelta(seconds=25),
+            )
+        )
+        self._opened = adopted.opened
+
+    async def answers(self, text: str) -> None:
+        await self._log.append(
+            c.FinishTurn(
+                conversation=self._line.conversation,
+                turn=self.turn.turn,
+                fence=self.turn.fence,
+                part=self.turn.part,
+                text=text,
+                state=MessageState.COMPLETE,
+                name="",
+                at=datetime.now(UTC) - timedelta(seconds=20),
+            )
+        )
+
+
+async def test_what_is_asked_while_an_answer_breaks_off_is_answered_as_a_question_of_its_own(
+    owned: Owned, plain_upstream: Upstream
+) -> None:
+    def arranged() -> World:
+        world = make_world(model=plain_upstream)
+        asked = 'text == "Second?"'
+        Rule.objects.create(site=world.site, name="r", condition=asked, reply_en="To the second.")
+        return world
+
+    world = await in_database(arranged)
+    amid = (Fault(action=Action.STALL, after_tokens=3), Fault(action=Action.RESET, after_tokens=5))
+    plain_upstream.next(Plan(script=Text(LONG), faults=amid))
+    line = await opened(await owned(), world)
+    await line.say("First?")
+    await line.expect("delta")
+    await line.say("Second?")
+    await asyncio.to_thread(plain_upstream.release)
+    await line.expect("turn.ended", end="finished")
+    first, part, second, answer = await kept(line.conversation)
+    assert (first[2], second[2]) == ("First?", "Second?")
+    assert part[1] == "interrupted"
+    assert answer == ("assistant", "complete", "To the second.")
+
+
+async def test_what_customers_saw_of_an_end_that_was_not_stored_is_kept_although_redis_has_lost_it(
+    owned: Owned, plain_upstream: Upstream, settings: Any, refused_adoption: asyncio.Event
+) -> None:
+    with private_folder("chatsvc-redis-") as folder, ended_after(redis := Redis(folder)):
+        settings.REDIS_URL = redis.url
+        world = await in_database(make_world, model=plain_upstream)
+        plain_upstream.next(
+            Plan(script=Text("Here."), faults=STALLED.faults), Plan(script=Text("Once more."))
+        )
+        office = await owned(store_s=0.2)
+        line = await opened(office, world)
+        await line.say("Hello?")
+        await plain_upstream.until("stalled", 1)
+        async with no_message_taken():
+            await asyncio.to_thread(plain_upstream.release)
+            await line.expect("turn.ended", end="interrupted")
+            redis.kill()
+            async with asyncio.timeout(DEADLINE_S):
+                await refused_adoption.wait()
+            redis.lose_everything()
+        await line.expect("turn.ended", end="finished")
+    assert await kept(line.conversation) == [
+        ("customer", "complete", "Hello?"),
+        ("assistant", "interrupted", "Here."),
+        ("assistant", "complete", "Once more."),
+    ]
 
 
 async def test_a_conversation_deleted_in_between_stops_neither_sweep_nor_feed(

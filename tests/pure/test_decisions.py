@@ -208,6 +208,20 @@ def test_a_dead_processs_text_becomes_an_interrupted_part_and_the_retry_a_new_on
         applied(state, finishes())
 
 
+def test_a_retry_that_answers_a_newer_question_takes_that_up() -> None:
+    state = fresh()
+    applied(state, says())
+    adopted = applied(
+        state,
+        c.AdoptTurn(
+            conversation="conv", turn="t1", fence=1, text="Your ord", name="Assistant", process="p2", retry=True,
+            at=NOW, question=3,
+        ),
+    )  # fmt: skip
+    assert adopted.opened is not None
+    assert (adopted.opened.question, state.turn_question) == (3, 3)
+
+
 @pytest.mark.parametrize("owner", [OwnerKind.ASSISTANT, OwnerKind.QUEUE])
 def test_a_turn_that_is_not_tried_again_ends_with_an_apology_of_the_assistant_alone(owner: OwnerKind) -> None:
     state = fresh()

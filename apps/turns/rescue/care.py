@@ -147,6 +147,7 @@ class Care:
             retry=question is not None and snapshot.turn_part < MAX_PARTS,
             at=datetime.now(UTC),
             apology=sentence(NO_MODEL, snapshot.locale) if question is not None else "",
+            question=question.place if question is not None else 0,
         )
         begin = partial(self._supervisor.begin, question) if question is not None else None
         with suppress(c.Refusal):
@@ -164,9 +165,11 @@ class Care:
 
     async def _shown(self, snapshot: selectors.Snapshot) -> str | None:
         """What the turn has shown so far; None while that cannot be known."""
+        ours = snapshot.turn_process == self._runtime.process
+        if ours and (shown := self._supervisor.shown(snapshot.id)) is not None:
+            return shown  # Redis may have been away, and know less
         try:
             buffered = await self._runtime.buffer.read(snapshot.id)
         except Unreachable:
-            ours = snapshot.turn_process == self._runtime.process
-            return self._supervisor.shown(snapshot.id) if ours else None
+            return "" if ours else None
         return buffered.text if buffered is not None and buffered.fence == snapshot.fence else ""
