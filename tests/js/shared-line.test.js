@@ -152,6 +152,80 @@ test("of those who ask for the same kind of answer, each is given its own, in th
   assert.deepEqual([one, two, three].map((tab) => tab.of("refused").length), [1, 0, 0]);
 });
 
+test("what the server tells all unasked answers nobody's question", async (t) => {
+  const { tabs } = opened(t);
+  const [one, two, three] = await tabs(3);
+  const history = (/** @type {object} */ more) => ({ type: "history", page: { conversation: "c", epoch: "e", upto: 9, events: [] }, ...more });
+  two.line.send({ type: "history.fetch", conversation: "c", before: 30 });
+  await turns();
+  one.net.last.says(history({ after: 9 }));
+  one.net.last.says(history({ before: 30 }));
+  await turns();
+  assert.deepEqual([one, two, three].map((tab) => tab.of("history").map(({ after, before }) => after ?? -before)), [[9], [9, -30], [9]]);
+});
+
+test("a tab that comes while another conversation is being chosen is shown that one", async (t) => {
+  const { tabs, tab, shows } = opened(t);
+  const [one, two] = await tabs(2);
+  two.line.send({ type: "conversation.new" });
+  await turns();
+  const late = tab();
+  await late.open();
+  assert.equal(one.net.last.sent.at(-1).type, "conversation.new");
+  await shows(one, { conversation: "d" });
+  assert.deepEqual([one, two, late].map((each) => each.of("welcome").at(-1).conversation), ["d", "d", "d"]);
+  assert.equal(late.line.state, "open");
+});
+
+test("a tab that comes while another conversation is being chosen is shown the old one where that is refused", async (t) => {
+  const { tabs, tab, shows } = opened(t);
+  const [one, two] = await tabs(2);
+  two.line.send({ type: "conversation.open", conversation: "gone" });
+  await turns();
+  const late = tab();
+  await late.open();
+  one.net.last.says({ type: "refused", code: "not_found", message: "", of: "conversation.open" });
+  await turns();
+  assert.deepEqual(one.net.last.sent.at(-1), { type: "conversation.open", conversation: "c" });
+  await shows(one);
+  assert.deepEqual([two.of("refused").length, late.of("refused").length, late.line.state], [1, 0, "open"]);
+});
+
+test("a tab that is told it has no line has not spoken", async (t) => {
+  const { tabs, tab, shows } = opened(t);
+  const [one] = await tabs(1);
+  const late = tab();
+  await late.open();
+  assert.equal(late.line.send({ type: "conversation.new" }), false);
+  await turns();
+  assert.equal(one.net.last.last("conversation.new"), undefined);
+  await shows(one);
+  assert.equal(late.line.send({ type: "conversation.new" }), true);
+  await turns();
+  assert.deepEqual(one.net.last.sent.at(-1), { type: "conversation.new" });
+});
+
+test("a line that sleeps wakes for a tab that is opened, and for one that speaks", async (t) => {
+  const { tabs, tab, shows, shown } = opened(t);
+  const [one, two] = await tabs(2);
+  shown.hidden = true;
+  one.net.last.ends(4408);
+  await turns();
+  assert.deepEqual([one.line.state, two.line.state], ["closed", "closed"]);
+  const late = tab();
+  late.life.document = { hidden: false };
+  await late.open();
+  assert.equal(one.net.sockets.length, 2);
+  await one.greet();
+  for (const page of [two, late]) await shows(one);
+  assert.deepEqual([one, two, late].map((page) => page.line.state), ["open", "open", "open"]);
+  one.net.last.ends(4408);
+  await turns();
+  assert.equal(two.line.send({ type: "conversation.list" }), false);
+  await turns();
+  assert.equal(one.net.sockets.length, 3);
+});
+
 test("another conversation chosen in one tab is shown in all, and to tabs that come later", async (t) => {
   const { tabs, tab, shows } = opened(t);
   const [one, two, three] = await tabs(3);
@@ -261,6 +335,16 @@ test("a follower that is frozen is no heir, and is shown the rest when it thaws"
   await two.happens("resume");
   await shows(three);
   assert.equal(two.line.state, "open");
+});
+
+test("a tab that comes back out of the browser's memory is shown what it was not told there", async (t) => {
+  const { tabs, shows } = opened(t);
+  const [one, two] = await tabs(2);
+  two.held = { conversation: "c", epoch: "e", seq: 4 };
+  await two.acts(() => two.life.dispatchEvent(Object.assign(new Event("pageshow"), { persisted: true })));
+  assert.deepEqual(one.net.last.sent.at(-1), { type: "conversation.open", conversation: "c", epoch: "e", seq: 4 });
+  await shows(one);
+  assert.deepEqual([two.line.state, two.of("welcome").length], ["open", 2]);
 });
 
 test("a lost line is lost for all, and found again for all", async (t) => {

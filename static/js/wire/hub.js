@@ -5,12 +5,18 @@
 /** @typedef {import("./frames.js").ServerFrame} ServerFrame */
 /** @typedef {import("./connection.js").ClientFrame} ClientFrame */
 /** What a page has of a conversation. @typedef {{conversation: string, epoch: string, seq: number}} Held */
-/** Who is given an answer: one page, or null for all of them. @typedef {{from: string, to: string | null}} Asker */
+/**
+ * Who is given an answer: one page, or null for all of them. `about` tells it from what the server says unasked.
+ * @typedef {{from: string, to: string | null, about?: string}} Asker
+ */
 
 /** What answers a frame without an id. @type {Record<string, string>} */
 const ANSWERS = {
   "history.fetch": "history", "conversation.list": "conversations", "conversation.new": "welcome", "conversation.open": "welcome",
 };
+
+/** Of which events. @param {unknown} conversation @param {unknown} after @param {unknown} before */
+const stretch = (conversation, after, before) => `${conversation} ${after ?? ""} ${before ?? ""}`;
 
 export class Hub {
   /** What the line shows, "" before the first welcome. */
@@ -35,13 +41,19 @@ export class Hub {
     this.#waiting = new Map([["welcome", [{ from: this.#mine, to: this.#mine }]]]);
   }
 
+  /** Whether another conversation was chosen and its welcome is on its way to all. */
+  get switches() {
+    return this.#waiting.get("welcome")?.some(({ to }) => to === null) ?? false;
+  }
+
   /**
    * A page wants to be shown what the line shows, and is told alone.
    * @param {string} from
    * @param {Held | null} held
-   * @returns {ClientFrame}  what to send for it
+   * @returns {ClientFrame | null}  what to send for it; null while the line `switches`
    */
   joins(from, held) {
+    if (this.switches) return null;
     this.#expect("welcome", { from, to: from });
     const { conversation } = this;
     return { type: "conversation.open", conversation, ...(held?.conversation === conversation ? held : {}) };
@@ -50,7 +62,8 @@ export class Hub {
   /** A page says something. What it changes for all is told to all. @param {string} from @param {ClientFrame} frame @returns {ClientFrame}  what to send */
   says(from, frame) {
     const answer = ANSWERS[frame.type];
-    if (answer !== undefined) this.#expect(answer, { from, to: answer === "welcome" ? null : from });
+    const about = answer === "history" ? stretch(frame.conversation, frame.after, frame.before) : undefined;
+    if (answer !== undefined) this.#expect(answer, { from, to: answer === "welcome" ? null : from, about });
     if (typeof frame.id === "string") this.#ids.set(frame.id, from);
     this.#last.set(frame.type, from);
     // Every page counts its own.
@@ -62,7 +75,8 @@ export class Hub {
     switch (frame.type) {
       case "ack": return this.#asked(frame.id);
       case "refused": return this.#refused(frame);
-      case "history": case "conversations": return this.#next(frame.type)?.to ?? null;
+      case "history": return this.#next("history", stretch(frame.page.conversation, frame.after, frame.before))?.to ?? null;
+      case "conversations": return this.#next("conversations")?.to ?? null;
       case "welcome": {
         const to = this.#next("welcome")?.to ?? null;
         this.conversation = frame.conversation;
@@ -92,8 +106,10 @@ export class Hub {
     this.#waiting.set(answer, [...(this.#waiting.get(answer) ?? []), asker]);
   }
 
-  /** @param {string} answer */
-  #next(answer) {
-    return this.#waiting.get(answer)?.shift();
+  /** @param {string} answer @param {string} [about] */
+  #next(answer, about) {
+    const waiting = this.#waiting.get(answer) ?? [];
+    const index = about === undefined ? 0 : waiting.findIndex((asker) => asker.about === about);
+    return index < 0 ? undefined : waiting.splice(index, 1)[0];
   }
 }

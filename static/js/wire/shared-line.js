@@ -62,7 +62,7 @@ export class SharedLine extends EventTarget {
   #seenAt = -Infinity;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #pulse;
-  #lived = (/** @type {Event} */ event) => this.#lives(event.type);
+  #lived = (/** @type {Event} */ event) => this.#lives(event);
 
   /**
    * @param {object} options
@@ -108,7 +108,8 @@ export class SharedLine extends EventTarget {
   /** @param {ClientFrame} frame @returns {boolean} whether it was handed to an open line */
   send(frame) {
     if (this.#role !== "follows") return this.#line.send(this.#hub.says(this.#me, frame));
-    this.#post({ from: this.#me, says: frame });
+    if (this.state === "open") this.#post({ from: this.#me, says: frame });
+    else if (this.#told.code === ASLEEP) this.#post({ from: this.#me, wakes: true });
     return this.state === "open";
   }
 
@@ -196,14 +197,16 @@ export class SharedLine extends EventTarget {
     this.#leave();
   }
 
-  /** @param {string} event */
+  /** @param {Event} event */
   #lives(event) {
-    if (event === "freeze") {
+    if (event.type === "freeze") {
       this.#leave();
       this.#tell({ state: "reconnecting", code: null, retry_ms: null });
-    } else if (event === "resume") {
+    } else if (event.type === "resume") {
       if (this.#role === "gone") void this.#join();
     } else if (this.#role === "follows" && this.#isSeen) {
+      // Out of the browser's memory, where no channel reaches a page, and not every browser says that it freezes one.
+      if (/** @type {{persisted?: boolean}} */ (event).persisted) this.#begin(this.#reign);
       this.#post({ from: this.#me, wakes: true });
       this.#ask();
     }
@@ -228,8 +231,11 @@ export class SharedLine extends EventTarget {
 
   /** @param {ServerFrame} frame */
   #lineSays(frame) {
+    const { switches } = this.#hub;
     const to = this.#hub.reader(frame);
     if (to !== this.#me) this.#post({ reign: this.#reign, to, frame });
+    // Pages that waited to be shown the other conversation are shown the one that stays.
+    if (switches && !this.#hub.switches && frame.type === "refused") this.#tellPages(this.#told, null);
     if (to === null || to === this.#me) this.dispatchEvent(new CustomEvent("frame", { detail: frame }));
   }
 
@@ -244,9 +250,12 @@ export class SharedLine extends EventTarget {
     if ("seen" in up && up.seen) this.#seenAt = Date.now();
     if ("wakes" in up) return this.#line.wake();
     if ("says" in up) return void this.#line.send(this.#hub.says(from, up.says));
+    // Who opens a page looks at it: the event that wakes a line came before there was one to wake.
+    if (this.#told.code === ASLEEP && up.seen) this.#line.wake();
     if (this.#line.state !== "open") return this.#tellPages(this.#told, from);
     this.#post({ reign: this.#reign, to: from });
-    if ("joins" in up) this.#line.send(this.#hub.joins(from, up.joins));
+    const frame = "joins" in up ? this.#hub.joins(from, up.joins) : null;
+    if (frame !== null) this.#line.send(frame);
   }
 
   /** Whether it is there that has the line, or first of all how things stand. */
@@ -277,7 +286,7 @@ export class SharedLine extends EventTarget {
     if (reign !== this.#reign) this.#begin(reign);
     if (to !== null && to !== this.#me) return;
     if (state) this.#leaderIs(state);
-    else if (frame) this.#leaderSays(frame, to);
+    else if (frame) this.#leaderSays(frame);
   }
 
   /** Nothing of what the one before still had to say will come. @param {number} reign */
@@ -297,10 +306,11 @@ export class SharedLine extends EventTarget {
     this.#tell(state);
   }
 
-  /** @param {ServerFrame} frame @param {string | null} to */
-  #leaderSays(frame, to) {
+  /** @param {ServerFrame} frame */
+  #leaderSays(frame) {
     if (!this.#shown) {
-      if (to === null || frame.type !== "welcome") return;
+      // To all only where another conversation was chosen, which begins anew for everybody.
+      if (frame.type !== "welcome") return;
       this.#shown = true;
       this.#tell({ state: "open", code: null, retry_ms: null });
     }
