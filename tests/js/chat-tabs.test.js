@@ -47,6 +47,21 @@ test("who is forgotten in one tab is forgotten in all of them", async (t) => {
   assert.equal(second.sent("hello")[0].token, sent("hello")[0].token);
 });
 
+test("who was forgotten while a tab was away is not shown there again, before a server has answered", async (t) => {
+  const { chat, tab, greet, tick } = await opened(t);
+  const second = tab();
+  await second.open();
+  second.says(said(1, "private"));
+  chat.logout();
+  await greet();
+  second.net.last.ends(1006);
+  await tick(500);
+  assert.deepEqual(second.shown(), []);
+  second.chat.follow();
+  await second.greet({ customer: "k2" });
+  assert.equal(second.sent("hello")[0].conversation, undefined);
+});
+
 /** Tabs that share one line. @param {import("node:test").TestContext} t */
 function sharing(t) {
   const all = browser(t);

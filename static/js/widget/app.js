@@ -124,6 +124,8 @@ class ChatApp extends HTMLElement {
     });
     on(window, "online", () => this.#wake());
     on(window, "storage", () => this.chat.follow());
+    // A page that comes out of the browser's memory was told nothing there.
+    on(window, "pageshow", () => this.chat.follow());
     on(window, "offline", () => this.#wake());
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
   }

@@ -208,7 +208,10 @@ export class Chat extends EventTarget {
     const line = /** @type {Connection} */ (this.#socket);
     const found = await this.#share().catch(() => null);
     if (found !== null) {
-      const group = () => this.#session.group && `${this.#session.group}:${this.#locale()}`;
+      const group = () => {
+        this.#leaveReplaced();
+        return this.#session.group && `${this.#session.group}:${this.#locale()}`;
+      };
       this.#socket = new found.SharedLine({ line, group, held: () => this.#held });
     }
     this.#socket.addEventListener("frame", (event) => this.#receive(/** @type {CustomEvent<ServerFrame>} */ (event).detail));
@@ -223,6 +226,7 @@ export class Chat extends EventTarget {
 
   /** @param {boolean} fresh */
   async #hello(fresh) {
+    this.#leaveReplaced();
     const credentials = await this.#session.credentials(fresh);
     const framed_by = this.#framedBy();
     return { type: "hello", ...credentials, locale: this.#locale(), ...(framed_by && { framed_by }), ...this.#held };
@@ -230,6 +234,17 @@ export class Chat extends EventTarget {
 
   /** Forgets the conversation shown and says hello as whoever is here now. */
   #begin() {
+    this.#forget();
+    if (this.connection !== "closed") this.#socket.restart();
+  }
+
+  /** A page that was away may speak for whoever is here now before it is told that the one it shows was forgotten. */
+  #leaveReplaced() {
+    if (this.#session.isReplaced) this.#forget();
+  }
+
+  /** Forgets the conversation shown. */
+  #forget() {
     this.#paints.stop();
     this.welcomed = false;
     this.customer = this.name = "";
@@ -239,7 +254,6 @@ export class Chat extends EventTarget {
     this.line = timeline.empty("");
     this.#showUnsent();
     this.#set(this.line);
-    if (this.connection !== "closed") this.#socket.restart();
   }
 
   /** @param {{state: ConnectionState, code: number | null}} detail */
