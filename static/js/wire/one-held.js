@@ -16,7 +16,9 @@ export async function mayHold(line) {
   lines.add(line);
   if (release !== null) return true;
   try {
-    release = await hold(NAME, { ifAvailable: true });
+    // Another line of this page may have asked at the same time, and holds it for both.
+    const ours = await hold(NAME, { ifAvailable: true });
+    release ??= ours;
   } catch {
     return true; // denied with the storage: nobody to share with
   }
