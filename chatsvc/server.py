@@ -79,6 +79,11 @@ class OwnedServer(daphne_server.Server):  # type: ignore[misc]  # daphne has no 
         self._ending: asyncio.Task[None] | None = None
         self._all_gone = asyncio.Event()
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the drain has begun."""
+        return self._ending is not None
+
     def end(self) -> None:
         """Starts the drain; asked again, stops at once."""
         if self._ending is None:
@@ -186,6 +191,9 @@ class SocketProtocol(PacedByReader, WebSocketProtocol):  # type: ignore[misc]  #
         self.transport.unregisterProducer()
         self.transport.registerProducer(self, True)
         _keep_kernel_queue_short(self.transport)
+        if self.server.is_ending:
+            # It was on its way when the others were told, or came over a connection that had been kept open.
+            self.close_with(CloseCode.RESTARTING, "restarting")
 
     def resumeProducing(self) -> None:
         self._unsent = 0

@@ -171,6 +171,7 @@ class Lines:
         self._connections = connections
         self._process = connections.office.runtime.process
         self._lines: dict[str, Line] = {}
+        self._last_word: tuple[int, str] | None = None  # that every line is told
 
     def peer(self, kind: str, scope: dict[str, Any]) -> Peer:
         """Who asks to be let in, and has not said yet who it is."""
@@ -184,6 +185,8 @@ class Lines:
         line = Line(f"{self._process}.{new_secret()}", peer, transport, self._ended)
         self._lines[line.id] = line
         instruments.http_lines.labels(transport).inc()
+        if self._last_word is not None:
+            peer.hang_up(*self._last_word)
         return line
 
     def _ended(self, line: Line) -> None:
@@ -191,7 +194,10 @@ class Lines:
         instruments.http_lines.labels(line.transport).dec()
 
     def hang_up(self, code: int, reason: str) -> None:
-        """Closes every line once what was queued before is sent."""
+        """Closes every line once what was queued before is sent, and each that is opened from now on: a connection that
+        is kept open brings requests although the port listens no more.
+        """
+        self._last_word = code, reason
         for line in tuple(self._lines.values()):
             line.peer.hang_up(code, reason)
 

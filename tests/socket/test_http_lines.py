@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,12 +15,12 @@ from apps.conversations.models import Message
 from apps.gateway.pace import BURST_FRAMES
 from apps.gateway.streams import WAITING_FRAMES
 from apps.wire.protocol import TEXT_LIMIT_CHARACTERS
-from tests.fakes.upstream.faults import Plan
+from tests.fakes.upstream.faults import Action, Fault, Place, Plan
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text, words
 from tests.support.client import DEADLINE_S
 from tests.support.http_line import JSON, HttpClient, HttpSocket, Transport, http_line, said
-from tests.support.processes import Web
+from tests.support.processes import END_DEADLINE_S, Web
 from tests.support.world import Open, World, made
 
 pytestmark = pytest.mark.usefixtures("orm")
@@ -198,12 +199,25 @@ async def test_a_stream_that_is_broken_off_is_gone(web: Web) -> None:
 
 
 @both_transports
-async def test_a_restart_closes_lines_with_its_code(web_pair: tuple[Web, Web], transport: Transport) -> None:
-    world = await made()
-    async with customer(world, web_pair[1], transport) as (_, client):
-        closed = asyncio.create_task(client.closed())
-        await asyncio.to_thread(web_pair[1].stop)
-        assert await closed == (1012, "restarting")
+async def test_a_restart_closes_lines_with_its_code_also_one_opened_over_a_kept_connection(
+    web_pair: tuple[Web, Web], plain_upstream: Upstream, transport: Transport
+) -> None:
+    web, world = web_pair[1], await made(model=plain_upstream)
+    plain_upstream.next(Plan(script=Text("Wait."), faults=(Fault(action=Action.STALL, place=Place.END),)))
+    async with (
+        customer(world, web, transport) as (line, client),
+        httpx.AsyncClient(base_url=web.url, timeout=DEADLINE_S) as kept,
+    ):
+        await line.say("Hello?")
+        await plain_upstream.until("stalled", 1)
+        assert (await kept.get("/healthz")).status_code == 200
+        web.signal(signal.SIGTERM)
+        assert await client.closed() == (1012, "restarting")
+        hello = said(type="hello", token=world.visitor(), locale="en")
+        told = await kept.post(f"/api/v1/{transport}/customer", content=hello, headers=JSON)
+        assert '"code": 1012' in told.text
+        await asyncio.to_thread(plain_upstream.release)
+        assert await asyncio.to_thread(web.process.wait, END_DEADLINE_S) == 0
 
 
 @both_transports

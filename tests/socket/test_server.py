@@ -107,6 +107,18 @@ async def test_sigterm_closes_every_socket_as_restarting_and_waits_for_the_turns
         assert await server.ended() == 0
 
 
+async def test_a_socket_that_was_on_its_way_at_sigterm_is_closed_as_restarting(
+    plain_server: StartServer,
+) -> None:
+    async with plain_server() as server:
+        connecting = asyncio.create_task(connect(f"{server.url}/late").__aenter__())
+        await server.said("asked")
+        server.process.send_signal(signal.SIGTERM)
+        assert await close_of(await connecting) == (1012, "restarting")
+        server.hold.unlink()
+        assert await server.ended() == 0
+
+
 async def test_a_turn_longer_than_the_grace_is_cut_off(plain_server: StartServer) -> None:
     async with plain_server(drain_s=0.1) as server:
         server.process.send_signal(signal.SIGTERM)

@@ -1,8 +1,8 @@
 """`chatsvc.server` round a five-line application, as a process of its own: what the server promises, alone.
 
 `/echo` echoes; `/flood` sends 64 MiB to a client that need not read; `/close` closes with 1012 and a reason;
-`/deaf` takes no frame; `/talk` says something whenever it can. Over HTTP, `/pour` is an event stream; anything else
-answers the size of the body.
+`/deaf` takes no frame; `/talk` says something whenever it can; `/late` accepts once the process drains. Over HTTP,
+`/pour` is an event stream; anything else answers the size of the body.
 The owner's drain lasts until the file given by `--hold` is gone, or its grace is over.
 """
 
@@ -21,6 +21,7 @@ from chatsvc.server import serve
 FLOOD_BYTES = 64 * 1024 * 1024
 POUR_BYTES = 16 * 1024 * 1024
 PIECE = "x" * 16_384
+DRAINING = asyncio.Event()
 
 
 class HoldingOwner:
@@ -34,6 +35,7 @@ class HoldingOwner:
 
     async def drain(self, grace_s: float) -> None:
         say("draining")
+        DRAINING.set()
         try:
             async with asyncio.timeout(grace_s):
                 while await asyncio.to_thread(self._hold.exists):  # noqa: ASYNC110 - the file is the test's hand
@@ -48,6 +50,9 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await (pour_events(send) if scope["path"] == "/pour" else answer(receive, send))
         return
     await receive()
+    if scope["path"] == "/late":
+        say("asked")
+        await DRAINING.wait()
     await send({"type": "websocket.accept"})
     if scope["path"] == "/close":
         await send({"type": "websocket.close", "code": 1012, "reason": "why"})
