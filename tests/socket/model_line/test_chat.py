@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pytest_django import Settings
 
 from apps.accounts.models import Site
-from apps.engine.events import HandoffCall, TextDelta
+from apps.engine.events import HandoffCall, ModelEvent, TextDelta
 from apps.llm import records
 from apps.llm.line import Line
 from apps.llm.models import DailySpend, ModelEndpoint
 from apps.stores.database import in_database
 from tests.fakes.upstream.faults import Action, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
-from tests.fakes.upstream.profile import Profile
+from tests.fakes.upstream.profile import Chunking, Dialect, Profile
 from tests.fakes.upstream.script import Filler, Text
 from tests.support.metrics import counted_here
 from tests.support.model_line import (
@@ -81,6 +82,29 @@ async def test_after_its_first_pieces_an_answer_is_read_together(
         heard = await ask(line, site)
     assert heard.done.endpoint == one.name
     assert sum(isinstance(event, TextDelta) for event in heard.events) < 100
+
+
+async def test_an_answer_that_is_whole_is_kept_although_its_turn_ends_before_all_is_read(
+    site: Site, upstream: Upstream, one: ModelEndpoint
+) -> None:
+    # All in one packet, but for the end of the body.
+    upstream.next(Plan(script=Text(SAID), dialect=Dialect(chunking=Chunking.BURST, done=False)))
+    deadlines = dataclasses.replace(QUICK, turn_s=2.0)
+    loop = asyncio.get_running_loop()
+
+    class Late(Heard):
+        """Takes the text, and goes on when the turn is over."""
+
+        async def __call__(self, event: ModelEvent) -> None:
+            await super().__call__(event)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(ends if isinstance(event, TextDelta) else loop.time()):
+                    await asyncio.Event().wait()
+
+    async with opened(site, deadlines) as line:
+        heard, ends = Late(), loop.time() + deadlines.turn_s
+        await line.stream(site.pk, asking(), heard)
+    assert (heard.text, heard.done.finish, heard.done.endpoint) == (SAID, "stop", one.name)
 
 
 async def test_the_request_offers_the_handoff_and_asks_for_usage(
