@@ -74,9 +74,10 @@ function sharing(t) {
     act();
     for (let turn = 0; turn < 4; turn += 1) await turns();
   };
-  const tab = () => {
+  /** @param {() => string} [framedBy] */
+  const tab = (framedBy) => {
     const page = pages.page();
-    const made = all.tab({ share: () => import("../../static/js/wire/shared-line.js") });
+    const made = all.tab({ framedBy, share: () => import("../../static/js/wire/shared-line.js") });
     return { ...made, page, acts: (/** @type {() => unknown} */ act) => within(page, act) };
   };
   return { ...all, tab };
@@ -152,4 +153,17 @@ test("tabs in two languages have a line each", async (t) => {
   assert.equal(two.sent("hello").length, 0);
   await two.greet();
   assert.equal(two.sent("hello")[0].locale, "zh");
+});
+
+test("tabs in the frames of two origins' pages have a line each, which the server judges", async (t) => {
+  const { tab } = sharing(t);
+  const [one, same, other] = [tab(() => "https://shop.example"), tab(() => "https://shop.example"), tab(() => "https://blog.example")];
+  await one.acts(() => one.chat.open());
+  await one.greet();
+  await turns();
+  await same.acts(() => same.chat.open());
+  await other.acts(() => other.chat.open());
+  await other.greet();
+  assert.equal(same.net.sockets.length, 0);
+  assert.equal(other.sent("hello")[0].framed_by, "https://blog.example");
 });

@@ -203,14 +203,17 @@ export class Chat extends EventTarget {
     if (this.connection !== "closed") this.#socket.restart();
   }
 
-  /** One line with the other tabs of this browser that speak for the same customer in the same language, where there is a way. */
+  /**
+   * One line with the other tabs of this browser that speak for the same customer in the same language, where there is
+   * a way. Not with those in the frame of another origin's page: the server judges a line by the page around it.
+   */
   async #shared() {
     const line = /** @type {Connection} */ (this.#socket);
     const found = await this.#share().catch(() => null);
     if (found !== null) {
       const group = () => {
         this.#leaveReplaced();
-        return this.#session.group && `${this.#session.group}:${this.#locale()}`;
+        return this.#session.group && [this.#session.group, this.#locale(), this.#framedBy()].join(":");
       };
       this.#socket = new found.SharedLine({ line, group, held: () => this.#held });
     }
