@@ -15,14 +15,9 @@ from unfold.decorators import display
 from apps.accounts.staff import ReadOnlyAdmin
 from apps.insights.latency import WINDOW_HOURS, SiteLatency, latency
 from apps.insights.quantiles import Quantiles
+from apps.insights.words import mark_in_words, stage_in_words
 from apps.turns.models import Turn
 
-STAGE_NAMES = {
-    "dns": "DNS", "tcp": "TCP", "tls": "TLS", "gateway": _("Gateway"), "receive": _("Question stored"),
-    "auth": _("Who asks"), "rules": _("Rules"), "profile": _("Customer data"), "retrieval": _("Articles"),
-    "cache": _("Answer cache"), "context": _("Prompt"), "queue": _("Wait for a slot"), "first_token": _("First token"),
-    "first_frame": _("First frame"), "painted": _("On the customer's screen"), "last_token": _("Last token"),
-}  # fmt: skip
 _ENDS = {
     "finished": "success", "stopped": "", "superseded": "", "taken_over": "info", "interrupted": "warning",
     "failed": "danger",
@@ -60,7 +55,8 @@ class TurnAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> TemplateResponse:
         turn: Turn = context["original"]
-        context |= {"bars": _bars(turn), "marks": sorted(turn.marks.items())}
+        marks = [mark_in_words(name, value) for name, value in sorted(turn.marks.items())]
+        context |= {"bars": _bars(turn), "marks": marks}
         response: TemplateResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
 
@@ -114,7 +110,7 @@ def _bars(turn: Turn) -> list[dict[str, Any]]:
     end_ms = max((bar.end_ms for bar in bars), default=0) or 1
     return [
         {
-            "name": STAGE_NAMES.get(bar.name, bar.name),
+            "name": stage_in_words(bar.name),
             "ms": bar.ms,
             "left": 100 * bar.start_ms / end_ms,
             "width": max(0.4, 100 * bar.ms / end_ms) if bar.ms else 0,

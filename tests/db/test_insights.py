@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -13,11 +15,13 @@ from django.utils import timezone
 
 from apps.insights.quantiles import Quantiles, of_gaps, of_values
 from apps.insights.tasks import KEEP_DAYS, prune_turns
+from apps.insights.words import MARK_NAMES, MARK_VALUES
 from apps.stores.database import in_database
 from apps.telemetry.waterfall import GAP_BOUNDS_MS, STAGES
 from apps.turns.between.switchboard import Switchboard
 from apps.turns.ledger import WAITING_ROWS, Ledger
 from apps.turns.models import Turn
+from chatsvc.environment import BASE_DIR
 from tests.db.admin_world import Corner, corner, logged_in
 from tests.support.metrics import counted_here
 
@@ -182,6 +186,28 @@ def test_the_admin_shows_the_bars_and_the_figures_of_the_own_sites_alone(
     assert theirs.site.name not in listed
     assert "On the customer&#x27;s screen" in page
     assert page.count('class="cs-bar-row"') == len(STAGES)
+
+
+@pytest.mark.django_db
+def test_the_admin_says_the_marks_of_a_turn_in_the_readers_language(ours: Corner) -> None:
+    marks = {"profile": "warm", "draft_saved_ms": "12.5", "rules": "late", "new_mark": "so"}
+    row = measured(ours.conversation.pk, 1, marks=marks)
+    row.save()
+    address, browser = f"/admin/turns/turn/{row.pk}/change/", logged_in(ours.admin.user)
+    english, chinese = (
+        re.findall(
+            r'class="cs-state">([^<]*)<', browser.get(address, HTTP_ACCEPT_LANGUAGE=language).content.decode()
+        )
+        for language in ("en", "zh-hans")
+    )
+    assert english == ["Saved by the draft, ms: 12.5", "new_mark: so", "Customer data: warm", "Rules: late"]
+    assert chinese == ["因草稿节省的毫秒: 12.5", "new_mark: so", "顾客资料: 热", "规则: late"]
+
+
+def test_the_admin_has_words_for_all_that_the_dashboard_has_words_for() -> None:
+    words = json.loads((BASE_DIR / "static/js/dashboard/locale/en.json").read_text(encoding="utf-8"))
+    assert MARK_NAMES.keys() == words["stage"].keys()
+    assert MARK_VALUES.keys() == words["mark"].keys()
 
 
 @pytest.mark.parametrize(
