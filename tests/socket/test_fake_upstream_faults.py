@@ -182,6 +182,16 @@ def test_closes_without_the_last_chunk(upstream: Upstream) -> None:
     assert not receive_all(connection).endswith(b"0\r\n\r\n")
 
 
+def test_closes_behind_all_it_has_said_though_the_client_speaks_on(plain_upstream: Upstream) -> None:
+    plain_upstream.next(Plan(script=Filler(1500), faults=(Fault(action=Action.CLOSE, place=Place.END),)))
+    connection = connect(plain_upstream.port, receives_bytes=4_096)
+    connection.sendall(post(CHAT, QUESTION))
+    plain_upstream.wait("connections_open", 0, exactly=True)
+    connection.sendall(b"more")
+    connection.sendall(b"and more")
+    assert receive_all(connection).count(b'"content":') >= 1500
+
+
 def test_cuts_in_the_middle_of_a_character(upstream: Upstream) -> None:
     upstream.next(said(FAILING["cut_mid_character"]))
     connection = connect(upstream.port, upstream.ca_file)

@@ -15,9 +15,18 @@ TIMEOUT_S = 10.0  # so that a broken server fails a test instead of hanging it
 FRAME_HEAD_BYTES = 9
 
 
-def connect(port: int, ca_file: str = "", alpn: str = "http/1.1") -> socket.socket:
-    """A connection to this machine, encrypted when there is a CA to trust."""
-    raw = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+def connect(
+    port: int, ca_file: str = "", alpn: str = "http/1.1", *, receives_bytes: int = 0
+) -> socket.socket:
+    """A connection to this machine, encrypted when there is a CA to trust.
+
+    With `receives_bytes` hardly more than that gets through before it is read.
+    """
+    raw = socket.socket()
+    raw.settimeout(TIMEOUT_S)
+    if receives_bytes:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives_bytes)
+    raw.connect(("127.0.0.1", port))
     if not ca_file:
         return raw
     context = ssl.create_default_context(cafile=ca_file)

@@ -160,6 +160,13 @@ class Listener:
         task.add_done_callback(self._tasks.pop)
 
     async def _connection(self, link: Link, network: Network) -> None:
+        try:
+            await self._counted(link, network)
+            await link.wire.linger()
+        finally:
+            link.wire.drop()
+
+    async def _counted(self, link: Link, network: Network) -> None:
         number = self._observer.connection_opened()
         try:
             async with asyncio.TaskGroup() as group:
@@ -167,7 +174,7 @@ class Listener:
                 try:
                     await self._serve(link, network, number)
                 finally:
-                    link.wire.stop()
+                    link.wire.part()
         except* ClientGone:
             pass
         except* Exception as errors:  # a connection's boundary: told to the tests, never swallowed

@@ -6,11 +6,13 @@ import asyncio
 import socket
 import struct
 from collections import deque
+from contextlib import suppress
 
 from tests.fakes.transport.exchange import ClientGone
 
 READ_BYTES = 65_536
 QUEUED_BYTES = 1_048_576  # what may be under way towards the client before a writer waits
+LINGER_S = 10.0
 RST_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER on, zero seconds
 
 
@@ -20,6 +22,7 @@ class Wire:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._deaf: _Deaf | None = None
         # With a zero mark `drain` returns when the kernel has it all, so a reset cannot eat earlier bytes.
         writer.transport.set_write_buffer_limits(high=0)
 
@@ -35,7 +38,7 @@ class Wire:
 
     async def write(self, data: bytes) -> None:
         """Raises `ClientGone`."""
-        if self._writer.is_closing():
+        if self._deaf is not None or self._writer.is_closing():
             raise ClientGone
         self._writer.write(data)
         try:
@@ -44,7 +47,30 @@ class Wire:
             raise ClientGone from error
 
     async def close(self) -> None:
-        self._writer.close()
+        """FIN behind all that was written. Nothing more is heard of the peer, see `linger`."""
+        transport = self._writer.transport
+        if self._deaf is not None or transport.is_closing():
+            return
+        assert isinstance(transport, asyncio.Transport)
+        self._deaf = _Deaf(transport.get_protocol())
+        transport.set_protocol(self._deaf)
+        self._reader.feed_eof()
+        try:
+            transport.write_eof()
+            transport.resume_reading()
+        except OSError:  # the peer was faster
+            transport.abort()
+
+    async def linger(self) -> None:
+        """After `close`: until the peer has ended too, for some seconds at most.
+
+        A socket that is closed before all that came was read, or to which more comes, is reset by the kernel, which
+        then drops what the peer has not yet taken: an answer would lose its end (RFC 9112, 9.6).
+        """
+        if self._deaf is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER_S):
+                    await self._deaf.gone.wait()
 
     async def reset(self) -> None:
         raw: socket.socket = self._writer.get_extra_info("socket")
@@ -52,9 +78,31 @@ class Wire:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
         self._writer.transport.abort()
 
-    def stop(self) -> None:
-        """Drops everything at once; for the end of the connection's task."""
+    def part(self) -> None:
+        """For the end of the conversation: what was not closed in order is dropped at once."""
+        if self._deaf is None:
+            self.drop()
+
+    def drop(self) -> None:
         self._writer.transport.abort()
+
+
+class _Deaf(asyncio.Protocol):
+    """Drops what a peer says behind our end, and ends when it does. Who still writes is served as before."""
+
+    def __init__(self, hearing: asyncio.BaseProtocol) -> None:
+        self.gone = asyncio.Event()
+        self._hearing = hearing
+
+    def pause_writing(self) -> None:
+        self._hearing.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._hearing.resume_writing()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._hearing.connection_lost(error)
+        self.gone.set()
 
 
 class DistantWire(Wire):
@@ -86,8 +134,8 @@ class DistantWire(Wire):
     def start(self, group: asyncio.TaskGroup) -> None:
         self._carriers = [group.create_task(self._carry_in()), group.create_task(self._carry_out())]
 
-    def stop(self) -> None:
-        super().stop()
+    def part(self) -> None:
+        super().part()
         for carrier in self._carriers:
             carrier.cancel()
 
