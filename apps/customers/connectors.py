@@ -21,6 +21,7 @@ from apps.customers.shop import (
     parse_orders,
     parse_profile,
 )
+from apps.engine.deadlines import within
 from apps.engine.types import Order, Profile
 
 WORKER_TIMEOUT_S: Final = 5.0
@@ -102,7 +103,7 @@ class ShopClient:
     async def fetch(self, account: ShopAccount, deadline_s: float) -> ShopData:
         """Profile and orders, asked for together. Raises `ShopError`."""
         try:
-            async with asyncio.timeout(deadline_s), asyncio.TaskGroup() as both:
+            async with within(deadline_s), asyncio.TaskGroup() as both:
                 profile = both.create_task(self._reply(account.profile_url, account.headers))
                 orders = both.create_task(self._reply(account.orders_url, account.headers))
         except TimeoutError as error:

@@ -16,7 +16,7 @@ from apps.customers import copies
 from apps.customers.connectors import ShopClient, ShopData
 from apps.customers.selectors import profile_source_urls, shop_account
 from apps.customers.shop import ShopError, ShopUnreachable
-from apps.engine.deadlines import FACTS_FETCH_S
+from apps.engine.deadlines import FACTS_FETCH_S, within
 from apps.engine.types import Facts, FactsState
 from apps.stores.database import in_database
 from apps.stores.redis import Unreachable
@@ -89,7 +89,7 @@ class FactSources:
             return Refreshed.NOTHING
         ends = time.monotonic() + deadline_s
         try:
-            async with asyncio.timeout(COPY_DEADLINE_S):
+            async with within(COPY_DEADLINE_S):
                 lives_s = await copies.lives_s(self._redis, asker.customer_id)
         except Unreachable:
             redis_failures.labels("facts_read").inc()
@@ -106,7 +106,7 @@ class FactSources:
 
     async def _copy(self, customer_id: str, deadline_s: float) -> ShopData | None:
         try:
-            async with asyncio.timeout(deadline_s):
+            async with within(deadline_s):
                 return await copies.read(self._redis, customer_id)
         except Unreachable:
             redis_failures.labels("facts_read").inc()
@@ -115,7 +115,7 @@ class FactSources:
     async def _fetched(self, customer_id: str, ends: float) -> Facts:
         started = time.monotonic()
         try:
-            async with asyncio.timeout(ends - started):
+            async with within(ends - started):
                 account = await in_database(shop_account, customer_id)
                 if account is None:
                     return UNKNOWN
@@ -135,7 +135,7 @@ class FactSources:
 
     async def _keep(self, customer_id: str, data: ShopData, deadline_s: float) -> None:
         try:
-            async with asyncio.timeout(deadline_s):
+            async with within(deadline_s):
                 await copies.write(self._redis, customer_id, data)
         except Unreachable:
             redis_failures.labels("facts_write").inc()

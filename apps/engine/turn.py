@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apps.engine.cache import Question
 from apps.engine.context import Context
-from apps.engine.deadlines import FACTS_COPY_S, FACTS_FETCH_S, RETRIEVAL_S
+from apps.engine.deadlines import FACTS_COPY_S, FACTS_FETCH_S, RETRIEVAL_S, within
 from apps.engine.events import (
     Acting,
     Delta,
@@ -108,7 +107,7 @@ async def _facts(given: TurnInput, ports: Ports, emit: Emit, trace: Trace) -> Fa
 async def _passages(ports: Ports, trace: Trace) -> tuple[Passage, ...]:
     with trace.stage("retrieval"):
         try:
-            async with asyncio.timeout(RETRIEVAL_S):
+            async with within(RETRIEVAL_S):
                 return await ports.retrieval.passages()
         except TimeoutError:
             trace.marks["retrieval"] = "late"

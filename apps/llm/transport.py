@@ -14,6 +14,7 @@ import httpx
 from django.conf import settings
 from httpx_aiohttp import AiohttpTransport
 
+from apps.engine.deadlines import Until
 from apps.llm import waits
 from apps.llm.errors import BrokenStream, ConnectFailed, LlmError, Stage, Stalled, TlsFailed
 from apps.llm.resumption import ResumingTls
@@ -128,7 +129,7 @@ async def send(client: httpx.AsyncClient, request: httpx.Request, due: float) ->
     """Sends and waits for the response's head until `due` (loop time). Raises `LlmError`."""
     request.extensions.setdefault("trace", waits.httpcore_trace)
     try:
-        async with asyncio.timeout_at(due):
+        async with Until(due):
             return await client.send(request, stream=True)
     except TimeoutError as error:
         raise Stalled(Stage.FIRST_DATA) from error
@@ -139,7 +140,7 @@ async def send(client: httpx.AsyncClient, request: httpx.Request, due: float) ->
 async def read(chunks: AsyncGenerator[bytes, None], due: float, stage: Stage) -> bytes | None:
     """The next bytes of a body, None at its end. Raises `Stalled` at `due` and `BrokenStream`."""
     try:
-        async with asyncio.timeout_at(due):
+        async with Until(due):
             return await anext(chunks, None)
     except TimeoutError as error:
         raise Stalled(stage) from error
@@ -150,7 +151,7 @@ async def read(chunks: AsyncGenerator[bytes, None], due: float, stage: Stage) ->
 async def read_out(response: httpx.Response, due: float) -> None:
     """Reads a body to its end and drops it. Raises `LlmError`."""
     try:
-        async with asyncio.timeout_at(due):
+        async with Until(due):
             async for _ in response.aiter_raw():
                 pass
     except TimeoutError as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from apps.engine.deadlines import Until
 from apps.llm.errors import BadData, BrokenStream, ConnectionExpired, LlmError, Stage, Stalled
 from apps.llm.providers.lanes import Lane, LaneTable, release
 from apps.llm.providers.responses_events import Event, parsed
@@ -52,7 +53,7 @@ class Mailbox:
     async def take(self, due: float, stage: Stage) -> list[Event]:
         """All that has come, at least one. Raises `Stalled` at `due` and the failure behind the last event."""
         try:
-            async with asyncio.timeout_at(due):
+            async with Until(due):
                 await self._arrived.wait()
         except TimeoutError as error:
             raise Stalled(stage) from error
@@ -104,7 +105,7 @@ class ResponsesSocket:
     async def send(self, message: bytes, due: float) -> None:
         """Raises `BrokenStream`, `Stalled`."""
         try:
-            async with asyncio.timeout_at(due):
+            async with Until(due):
                 await self._connection.send(message, text=True)
         except ConnectionClosed as error:
             raise BrokenStream(f"the connection ended: {error}", began=False) from error

@@ -107,7 +107,9 @@ def test_every_fault_of_the_fake_has_its_expected_name() -> None:
 async def test_a_fault_before_the_first_word_is_noted_and_another_endpoint_answers(
     name: str, site: Site, one: ModelEndpoint, upstream: Upstream, second: Upstream
 ) -> None:
-    async with opened(site) as line:
+    # Where no deadline has to pass, a busy machine may take its time.
+    deadlines = QUICK if LABELS[name].startswith("stalled") else PATIENT
+    async with opened(site, deadlines) as line:
         upstream.always(FAILING[name])
         heard = await ask(line, site)
     assert (heard.text, heard.done.endpoint) == ("From the second.", "second")
@@ -132,6 +134,24 @@ async def test_a_fault_after_the_first_word_ends_the_answer_and_nobody_goes_on(
     assert answers(second) == []
     upstream.release()
     assert (await ask(line, site)).text == SAID
+
+
+@of("responses", "lanes")
+async def test_a_refusal_that_came_in_time_is_no_stall_for_a_process_that_was_busy(
+    line: Line, site: Site, one: ModelEndpoint, upstream: Upstream
+) -> None:
+    refused = FAILING["rate_limited"].faults
+    upstream.next(Plan(faults=(Fault(action=Action.STALL, place=Place.HEADERS), *refused)))
+    asked = asyncio.create_task(ask(line, site))
+    await upstream.until("stalled", 1)
+    stalled_at = asyncio.get_running_loop().time()
+    # From here on the loop stands still: the refusal is there before its deadline, and both are found behind it.
+    upstream.release()
+    upstream.wait("stalled", 0, exactly=True)
+    while asyncio.get_running_loop().time() < stalled_at + QUICK.first_data_s:
+        pass
+    assert (await asked).text == BUILTIN
+    assert (await reloaded(one)).last_error_kind == "rate_limited"
 
 
 @of("responses", *SOCKETS)
