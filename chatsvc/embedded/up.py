@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,10 @@ DRAIN_S = 2.5
 # within 4 s, and only what hangs is killed.
 WORKING_STOP_S, ASKED_STOP_S, STORES_STOP_S = 12.0, 2.0, 2.0
 READY_S = 150.0
+
+
+# What ends a run. A second one of the last two ends it at once; a terminal that is closed may tell its end twice.
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
@@ -61,8 +66,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make run")
     parser.add_argument("--llm", choices=("local",), help="stream from a llama.cpp server started here")
     local_model = parser.parse_args().llm == "local"
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+    _at_signals(ENDING, _stop)
     try:
         run(local_model=local_model)
     except Stopped:
@@ -101,12 +105,16 @@ def run(*, local_model: bool) -> None:
             say(greeting(checkout, time.monotonic() - began_s))
             supervisor.watch()
         except Stopped:
-            say("\nEnding. Answers that are being given may finish, which takes a few seconds.")
+            say(
+                "\nEnding. Answers that are being given may finish, which takes a few seconds; Ctrl-C cuts them off."
+            )
             raise
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_IGN)
+            _at_signals(ENDING[1:], lambda *_: supervisor.hurry())
             supervisor.stop()
+            _at_signals(ENDING, signal.SIG_IGN)
+            if supervisor.hurried:
+                say("Ended at once: what was being answered was cut off.")
 
 
 def _start(checkout: Checkout, supervisor: Supervisor) -> None:
@@ -219,7 +227,13 @@ def _embedded_redis_socket(environment: Environment, var_dir: Path) -> Path | No
     return preflight.socket_folder(var_dir, os.environ.get("XDG_RUNTIME_DIR")) / "redis.sock"
 
 
+def _at_signals(numbers: Iterable[signal.Signals], act: signal.Handlers | Callable[..., None]) -> None:
+    for number in numbers:
+        signal.signal(number, act)
+
+
 def _stop(_number: int, _frame: object) -> None:
+    _at_signals(ENDING, signal.SIG_IGN)  # until there is something to hurry
     raise Stopped
 
 

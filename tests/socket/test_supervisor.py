@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -114,6 +115,27 @@ def test_stages_end_from_the_highest_and_a_deaf_program_is_killed(
     assert all(child.ended() for child in children)
 
 
+def test_who_does_not_want_to_wait_ends_all_at_once(supervisor: Supervisor, heard: Heard) -> None:
+    impatient = (
+        f"import os; print('up', flush=True); signal.sigwait([15]); os.kill({os.getpid()}, signal.SIGUSR1); "
+    )
+    deaf = "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, [15]); "
+    slow = dataclasses.replace(program("web", f"{deaf}{impatient}time.sleep(600)", stage=1), stop_s=600.0)
+    below = dataclasses.replace(
+        program("redis", f"{deaf}print('up', flush=True); time.sleep(600)"), stop_s=600.0
+    )
+    children = [supervisor.start(slow), supervisor.start(below)]
+    wait_for(lambda: all("up" in child.log.tail() for child in children))
+    before = signal.signal(signal.SIGUSR1, lambda *_: supervisor.hurry())
+    try:
+        supervisor.stop()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert supervisor.hurried
+    assert [child.process.returncode for child in children] == [-signal.SIGKILL] * 2
+    assert heard.lines == []
+
+
 def test_the_web_process_is_given_the_time_that_its_drain_may_take() -> None:
     assert up.DRAIN_S + ABANDON_S + CANCEL_FOR_S + FAREWELL_S < up.WORKING_STOP_S
 
@@ -192,6 +214,17 @@ def test_a_run_refuses_a_second_one_revives_a_dead_child_and_ends_whole(run: Dem
     logins = run.logins
     run.start_again()
     assert run.logins == logins
+
+
+def test_a_second_ctrl_c_ends_at_once(run: Demo) -> None:
+    os.kill(web_of(run), signal.SIGSTOP)  # it would be waited for
+    run.signal(signal.SIGINT)
+    run.wait_until(lambda: "Ctrl-C cuts them off" in run.output().rpartition("chatsvc is ready")[2])
+    run.signal(signal.SIGINT)
+    assert run.process.wait(20) == 0
+    assert run.output().rstrip().endswith("Ended at once: what was being answered was cut off.\nEnded.")
+    assert "was killed" not in run.output()
+    assert processes_of(run.var_dir) == []
 
 
 def test_kill_9_of_the_supervisor_leaves_no_orphan(run: Demo) -> None:
