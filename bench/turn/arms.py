@@ -121,17 +121,17 @@ class Run:
         return arms
 
     async def _batch(self, path: Path, arm: Arm, clients: Sequence[Client], visits: Sequence[Visit]) -> None:
-        """What the model saw and the processor did meanwhile belongs to this arm."""
+        """What the model saw and the processor did meanwhile belongs to this arm, except beside a crowd."""
         await asyncio.to_thread(self.stack.renew_model, self.answer_tokens)
         before_s = path.server.cpu_s()
         if self.crowd is None:
             arm.turns += await asyncio.gather(*map(_converse, clients, visits))
+            arm.cpu_s += path.server.cpu_s() - before_s
         else:
             async with self.crowd.streaming(path):
                 arm.turns += [
                     await _converse(client, visit) for client, visit in zip(clients, visits, strict=True)
                 ]
-        arm.cpu_s += path.server.cpu_s() - before_s
         requests = await asyncio.to_thread(self.stack.upstream.requests)
         arm.seen += [seen for seen in requests if seen.path.endswith("/chat/completions")]
         arm.connections += (await asyncio.to_thread(self.stack.upstream.counts)).connections_opened

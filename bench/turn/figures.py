@@ -20,7 +20,7 @@ class Spread(msgspec.Struct, frozen=True):
     mean: float = 0.0
 
 
-class Figures(msgspec.Struct, frozen=True):
+class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str
     turns: int
     ttft: Spread  # question sent to first text seen
@@ -35,8 +35,9 @@ class Figures(msgspec.Struct, frozen=True):
     cached_share: float  # of the prompt's tokens, as the model reports
     bytes_per_frame: float
     json_bytes_per_frame: float
-    cpu_ms_per_answer: float  # of the server's processes, between two conversations' ends included
     ttft_by_turn: tuple[float, ...]
+    # Of the server's processes, between two conversations' ends included; not told beside a crowd.
+    cpu_ms_per_answer: float = 0.0
 
 
 def figures_of(arm: Arm, searches_ms: Mapping[str, float]) -> Figures:
