@@ -228,6 +228,23 @@ test("after a lost connection it watches again and sends what has no answer, und
   assert.equal(server.last("message.send").id, "id1");
 });
 
+test("a conversation that was looked away from is healed when it is opened again, whatever was missed", async (t) => {
+  const { server, desk } = await opened(t);
+  server.says({ type: "turn.started", conversation: "c", turn: "t", part: 1, handle: 1, place: 4 });
+  server.says({ type: "delta", handle: 1, offset: 0, text: "Half an ans" });
+  desk.open("d");
+  desk.open("c");
+  assert.deepEqual(server.last("conversation.watch"), { type: "conversation.watch", conversation: "c" });
+  const removed = message(2, "assistant", { text: "", state: "removed" });
+  const events = [message(1, "customer"), { ...removed, seq: 6, kind: "message_removed" }, message(3, "customer"), message(7, "agent")];
+  server.says({ ...watching(), page: { conversation: "c", epoch: "e", upto: 7, events } });
+  const { timeline } = /** @type {import("../../static/js/dashboard/room.js").Room} */ (desk.room);
+  const texts = timeline.items.filter((item) => item.kind === "message").map(({ message: { text } }) => text);
+  assert.deepEqual(texts, ["text 1", "text 3", "text 7"]);
+  assert.equal(timeline.live, null);
+  assert.equal(timeline.seq, 7);
+});
+
 test("what has no answer outlives a reload, is sent again under its id, and is shown where it was written", async (t) => {
   const kept = storage();
   Object.assign(globalThis, { sessionStorage: kept });

@@ -12,9 +12,12 @@ from contextlib import AsyncExitStack, suppress
 
 import httpx
 import pytest
+from redis.asyncio import Redis
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from apps.gateway.rates import of_address, of_workspace
+from apps.stores.buckets import Spending, spend
 from apps.wire.protocol import FRAME_LIMIT_BYTES
 from chatsvc.environment import BASE_DIR
 from tests.support.client import DEADLINE_S, Client, Frame, connected
@@ -73,6 +76,33 @@ async def test_a_visitor_has_one_allowance_on_all_sockets_and_processes(pair: tu
     assert refused
     assert (refused[0]["code"], refused[0]["of"]) == ("slow_down", "conversation.list")
     assert refused[0]["retry_after_s"] > 0
+
+
+@pytest.mark.parametrize("of", ["workspace", "address"])
+async def test_a_crowd_has_one_allowance_and_leaves_room_for_the_others(
+    pair: tuple[Web, Web], deployment: Deployment, of: str
+) -> None:
+    world, elsewhere = await made(), await made()
+    address = {"workspace": "1.1.1.1", "address": "1.0.0.1"}[of]
+    bound = of_workspace(world.workspace.pk) if of == "workspace" else of_address(address)[0]
+    async with Redis.from_url(deployment.redis_url) as redis:
+        # A crowd at other processes has taken all that there is, and more.
+        taken = Spending(f"rate:{of}:{bound.key}", bound.burst, bound.a_second, 2 * bound.burst)
+        await spend(redis, [taken])
+    hello: Frame = {"type": "hello", "token": world.visitor()}
+    async with (
+        connected(f"{pair[0].ws}/ws/customer", address=address) as client,
+        elsewhere.customer(pair[0]) as another,
+    ):
+        await client.send(hello)
+        await client.expect("welcome")
+        for _ in range(20):  # what comes before the process has heard of the others may pass
+            if not await asked(client, 1):
+                break
+        refused = client.received("refused")[-1]
+        assert await asked(another.client, 5) == 5
+    assert (refused["code"], refused["message"]) == ("slow_down", f"too much of one {of}")
+    assert refused["retry_after_s"] > 1
 
 
 async def test_a_refused_message_is_not_stored_and_is_taken_later(pair: tuple[Web, Web]) -> None:
