@@ -23,6 +23,11 @@ from apps.wire.protocol import CloseCode
 # Those that have not been let in yet, of one neighbourhood and of all: each has five seconds.
 WAITING_AN_ADDRESS = 100
 WAITING = 2_000
+# Whose first state is read at the same time, in the order in which they came. Thousands come together when a process
+# beside this one has died: read for all at once it would be ready for nobody until it is for everybody.
+GREETED_AT_ONCE = 50
+# Whoever waited longer comes again. A client gives a silent line up after 15 s, and the database has 10 of them.
+GREETING_WAIT_S = 4.0
 # Of one visitor or agent: the tabs of several devices. The one that came first makes room.
 LINES_A_PERSON = 20
 SWEEP_INTERVAL_S = 5.0
@@ -38,6 +43,7 @@ class Full(StrEnum):
     ADDRESS = "address"
     WAITING = "waiting"
     FILES = "files"
+    GREETING = "greeting"
 
 
 class Connection(Protocol):
@@ -71,6 +77,7 @@ class Connections:
         self._waiting: dict[Connection, str] = {}  # the neighbourhood of each that was not let in yet
         self._from: Counter[str] = Counter()
         self._persons: dict[str, list[Connection]] = defaultdict(list)
+        self._greeting = asyncio.Semaphore(GREETED_AT_ONCE)
 
     def enter(self, connection: Connection) -> Full | None:
         """Counts one that came; or says why it cannot stay, and counts nothing."""
@@ -93,6 +100,22 @@ class Connections:
         if here and self._from[here] >= WAITING_AN_ADDRESS:
             return Full.ADDRESS
         return None
+
+    async def may_greet(self) -> bool:
+        """Waits until the first state of one more may be read, which ends with `has_greeted`; false after 4 s."""
+        instruments.greeting.inc()
+        try:
+            async with asyncio.timeout(GREETING_WAIT_S):
+                return await self._greeting.acquire()
+        except TimeoutError:
+            instruments.connections_refused.labels(Full.GREETING.value).inc()
+            return False
+        finally:
+            instruments.greeting.dec()
+
+    def has_greeted(self) -> None:
+        """One of those was told its first state, or was not let in."""
+        self._greeting.release()
 
     def let_in(self, connection: Connection, person: str) -> None:
         """Its credentials are good, and are this person's."""

@@ -37,6 +37,7 @@ _FULL = {
     Full.ADDRESS: "too many connections of this address wait to be let in",
     Full.WAITING: "too many connections wait to be let in",
     Full.FILES: "this process has no room for more connections",
+    Full.GREETING: "too many come at once; try again",
 }
 
 
@@ -251,7 +252,7 @@ class Peer:
         """The hello first, and once; then `act`, where it may do that now."""
         if isinstance(frame, client.Hello):
             if self._may_say_hello(frame):
-                await self.hello(frame)
+                await self._greet(frame)
         elif not self._greeted:
             self.refuse(wire.ErrorCode.HELLO_MISSING, "the first frame must be a hello", frame)
             self.hang_up(wire.CloseCode.PROTOCOL, "no hello")
@@ -268,6 +269,16 @@ class Peer:
             return True
         self.hang_up(wire.CloseCode.SLOW_DOWN, "slow down")
         return False
+
+    async def _greet(self, hello: client.Hello) -> None:
+        if not await self.connections.may_greet():
+            self.refuse(wire.ErrorCode.UNAVAILABLE, _FULL[Full.GREETING], hello)
+            self.hang_up(TRY_AGAIN_LATER, "too many")
+            return
+        try:
+            await self.hello(hello)
+        finally:
+            self.connections.has_greeted()
 
     async def _answered(self, frame: client.ClientFrame, action: Awaitable[None]) -> None:
         """Carries out an action and answers its refusals."""

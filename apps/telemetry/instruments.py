@@ -28,8 +28,11 @@ connections = Gauge(
 )
 connections_refused = Counter(
     "chatsvc_connections_refused_total",
-    "Connections for which there was no room: address, waiting, files",
+    "Connections for which there was no room: address, waiting, files, greeting",
     ["why"],
+)
+greeting = Gauge(
+    "chatsvc_greeting", "Clients who have said hello and wait until their first state may be read"
 )
 heartbeat_seconds = Histogram(
     "chatsvc_heartbeat_seconds",

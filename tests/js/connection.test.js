@@ -102,9 +102,15 @@ test("each close code means what the protocol says", () => {
   assert.deepEqual(afterClose(CLOSE.login_again, 4, 0.5, false), { retry_ms: 0, fresh: true });
   assert.deepEqual(afterClose(CLOSE.login_again, 0, 0.5, true), never);
   assert.deepEqual(afterClose(CLOSE.asleep, 0, 0.5, false), { retry_ms: null, wake: true });
-  assert.deepEqual(afterClose(CLOSE.slow_down, 0, 0.5, false), { retry_ms: 10_250 });
+  assert.deepEqual(afterClose(CLOSE.slow_down, 0, 0.5, false), { retry_ms: 15_000 });
   for (const code of [1000, 1001, 1006, 1011, 1013]) assert.deepEqual(afterClose(code, 0, 0.5, false), { retry_ms: 250 });
   assert.deepEqual(CLOSE, { restarting: 1012, protocol: 4400, login_again: 4401, never_retry: 4403, unknown_subprotocol: 4406, asleep: 4408, replaced: 4409, slow_down: 4429 });
+});
+
+test("who was told to slow down comes back after ten to twenty seconds, not with all the others", () => {
+  assert.equal(afterClose(CLOSE.slow_down, 0, 0, false).retry_ms, 10_000);
+  assert.equal(afterClose(CLOSE.slow_down, 0, 0.999, false).retry_ms, 19_990);
+  assert.equal(afterClose(CLOSE.slow_down, 99, 0.5, false).retry_ms, 25_000);
 });
 
 test("after a restart of the server everybody comes back within five seconds, not at once", () => {

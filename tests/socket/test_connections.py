@@ -20,9 +20,16 @@ from apps.gateway.rates import of_address, of_workspace
 from apps.stores.buckets import Spending, spend
 from apps.wire.protocol import FRAME_LIMIT_BYTES
 from chatsvc.environment import BASE_DIR
+from tests.support.breaking import locked_database
 from tests.support.client import DEADLINE_S, Client, Frame, connected
 from tests.support.http_line import JSON, http_line
-from tests.support.hurried import HEARTBEAT_S, LINES_A_PERSON, PERSON_BURST, WAITING_AN_ADDRESS
+from tests.support.hurried import (
+    GREETED_AT_ONCE,
+    HEARTBEAT_S,
+    LINES_A_PERSON,
+    PERSON_BURST,
+    WAITING_AN_ADDRESS,
+)
 from tests.support.metrics import metrics_at
 from tests.support.processes import Deployment, Web, ended_after
 from tests.support.world import act, made
@@ -216,6 +223,32 @@ async def test_gathered_hellos_of_one_address_are_let_in_one_after_the_other(pai
 
     came = await asyncio.gather(*(come() for _ in range(3 * WAITING_AN_ADDRESS)))
     assert came.count("welcome") >= WAITING_AN_ADDRESS
+
+
+async def test_of_all_who_come_at_once_those_who_wait_too_long_are_told_to_come_again(
+    pair: tuple[Web, Web], deployment: Deployment
+) -> None:
+    world = await made()
+    async with AsyncExitStack() as stack:
+        line = await stack.enter_async_context(world.customer(pair[0]))
+        clients = [
+            await stack.enter_async_context(connected(f"{pair[0].ws}/ws/customer"))
+            for _ in range(GREETED_AT_ONCE + 1)
+        ]
+        with locked_database(deployment.database_url):
+            for client in clients:
+                await client.send({"type": "hello", "token": world.visitor()})
+            answers = [asyncio.create_task(client.expect_one_of("welcome", "refused")) for client in clients]
+            await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+            await beat(line.client)
+        told = [(await answer)["type"] for answer in answers]
+        assert sorted(told) == ["refused", *["welcome"] * GREETED_AT_ONCE]
+        late = clients[told.index("refused")]
+        assert await late.closed() == (1013, "too many")
+        [refused] = late.received("refused")
+        assert (refused["code"], refused["of"]) == ("unavailable", "hello")
+        async with world.customer(pair[0]) as again:
+            await beat(again.client)
 
 
 async def beat(client: Client, *, hidden: bool = False) -> Frame:

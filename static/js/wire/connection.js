@@ -60,7 +60,7 @@ export function afterClose(code, attempt, chance, refreshed) {
   if (CANNOT_RETRY.has(code)) return { retry_ms: null };
   if (code === CLOSE.login_again) return refreshed ? { retry_ms: null } : { retry_ms: 0, fresh: true };
   if (code === CLOSE.asleep) return { retry_ms: null, wake: true };
-  if (code === CLOSE.slow_down) return { retry_ms: SLOW_DOWN_MS + chance * ceiling };
+  if (code === CLOSE.slow_down) return { retry_ms: SLOW_DOWN_MS + chance * Math.max(SLOW_DOWN_MS, ceiling) };
   if (code === CLOSE.restarting) return { retry_ms: chance * Math.max(RESTART_SPREAD_MS, ceiling) };
   return { retry_ms: chance * ceiling };
 }
