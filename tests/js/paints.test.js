@@ -58,6 +58,18 @@ test("no time is told where the question is not ours or nobody could see the pag
   assert.deepEqual(sent, [{ type: "turn.painted", handle: 7, upto: 4 }, { type: "turn.painted", handle: 8, upto: 4 }]);
 });
 
+test("no time is told of an answer that waited until a person handed the conversation back", (t) => {
+  const { paints, sent, pass } = reports(t);
+  paints.submitted("q");
+  pass(8_000);
+  const owner = { kind: "assistant", name: "", agent: null, reason: "", team: null, version: 2 };
+  const back = { type: "event", conversation: "c", seq: 2, kind: "owner", at: 0, message: null, owner, status: null, turn: null, part: null };
+  const handedBack = reduce(line(), /** @type {any} */ (back));
+  paints.started({ turn: "u", handle: 7, place: 3 });
+  paints.painted(handedBack, 3, 4);
+  assert.deepEqual(sent, [{ type: "turn.painted", handle: 7, upto: 4 }]);
+});
+
 test("text of answers that did not begin on this line is not reported", (t) => {
   const { paints, sent } = reports(t);
   paints.painted(line(), 2, 4);

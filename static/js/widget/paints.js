@@ -73,13 +73,22 @@ export class Paints {
     this.#send({ type: "turn.painted", handle: answer.handle, upto: answer.upto, ...(ms === null ? {} : { ms }) });
   }
 
-  /** Since the question was submitted here; null where it was not, or the page was hidden. @param {Timeline} line @param {number} place */
+  /**
+   * Since the question was submitted here; null where it was not, where the page was hidden, or where the answer waited
+   * for somebody who handed the conversation back.
+   * @param {Timeline} line @param {number} place
+   */
   #since(line, place) {
-    const question = line.items.findLast((item) => item.place < place && item.kind === "message" && item.message.author === "customer");
-    const id = question?.kind === "message" ? question.message.client_id : null;
+    const before = line.items.findLast((item) => item.place < place && (item.kind === "owner" || isQuestion(item)));
+    const id = before?.kind === "message" ? before.message.client_id : null;
     const at = id === null ? undefined : this.#asked.get(id);
     return at === undefined || at <= this.#hiddenAt ? null : Math.round((this.#now() - at) * 10) / 10;
   }
+}
+
+/** @param {import("../wire/timeline.js").Item} item */
+function isQuestion(item) {
+  return item.kind === "message" && item.message.author === "customer";
 }
 
 /** @template K, V @param {Map<K, V>} map @param {K} key @param {V} value */
