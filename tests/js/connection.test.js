@@ -356,6 +356,20 @@ test("a line that only seems open after a sleep is found out and replaced", asyn
   assert.deepEqual(told.at(-1), { state: "reconnecting", code: 1006, retry_ms: 250 });
 });
 
+test("a browser that says that it is offline has its line asked, seen or not; one that answers is kept", async (t) => {
+  const { net, line, told, tick, happens, page } = await welcomed(t);
+  page.hidden = true;
+  await happens("offline");
+  net.last.says({ type: "pong" });
+  await tick(6_000);
+  assert.equal(line.state, "open");
+  await happens("offline");
+  await tick(5_000);
+  assert.deepEqual(told.at(-1), { state: "reconnecting", code: 1006, retry_ms: 250 });
+  await happens("offline");
+  assert.equal(net.sockets.length, 1);
+});
+
 test("a line that answers after a sleep is kept", async (t) => {
   const { net, line, tick, happens } = await welcomed(t);
   await happens("pageshow");

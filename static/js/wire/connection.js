@@ -39,8 +39,11 @@ const PROBE_MS = 5_000;
  */
 const FAILURES = 3;
 const ANSWERS = new Set(["ack", "refused", "pong"]);
-/** When a page may have come back from sleep, from another network or from the browser's memory; `freeze`: it goes there. */
-const WAKES = ["online", "pageshow", "visibilitychange", "resume", "freeze"];
+/**
+ * When a page may have come back from sleep, from another network or from the browser's memory; `freeze`: it goes there;
+ * `offline`: the network may be gone.
+ */
+const WAKES = ["online", "offline", "pageshow", "visibilitychange", "resume", "freeze"];
 /** Some of them do not leave the document. */
 const CAPTURE = { capture: true };
 /** Under this name fallback.js keeps the way that worked here last, where it was not a WebSocket. */
@@ -274,12 +277,14 @@ export class Connection extends EventTarget {
   wake() {
     if (this.#asleep) this.open();
     else if (this.#wanted && this.#line === null) void this.#connect("reconnecting");
-    else if (this.#line !== null && this.#state === "open") this.#probe(this.#line);
+    else this.#doubt();
   }
 
   /** @param {Event} event */
   #woken({ type }) {
     if (type === "freeze") return this.#frozen();
+    // A browser may call itself offline and reach the server all the same: the line itself shows it.
+    if (type === "offline") return this.#doubt();
     if (!hidden() || (!this.#asleep && (type === "online" || type === "resume"))) this.wake();
   }
 
@@ -288,6 +293,10 @@ export class Connection extends EventTarget {
     if (this.#asleep) return;
     this.#clear();
     this.#tell("reconnecting", null, null);
+  }
+
+  #doubt() {
+    if (this.#line !== null && this.#state === "open") this.#probe(this.#line);
   }
 
   /** A socket that slept with its machine still says that it is open: only an answer shows it. @param {{socket: WebSocket | null}} line */
