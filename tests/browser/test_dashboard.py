@@ -33,6 +33,11 @@ def test_a_request_for_a_person_is_announced_answered_and_resolved(demo: Demo, o
         expect(state(kim)).to_contain_text("You answer")
         kim.keyboard.press("b")
         expect(state(kim)).to_contain_text("Assistant answers")
+        expect(kim.locator("toast-stack")).to_contain_text("Handed back")
+        kim.keyboard.press("t")
+        expect(state(kim)).to_contain_text("You answer")
+        # It is handed back no more, and there is nothing to undo.
+        expect(kim.locator("toast-stack > *")).to_have_count(0)
 
 
 def test_letters_typed_into_an_answer_are_only_letters(demo: Demo, open_page: OpenPage) -> None:

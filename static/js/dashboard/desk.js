@@ -285,6 +285,7 @@ export class Desk extends EventTarget {
     if (!verb) return;
     this.#set({ verbs: new Map(this.state.verbs).set(id, { ...verb, seq }) });
     const { conversation } = verb;
+    this.dispatchEvent(new CustomEvent("acted", { detail: conversation }));
     if (verb.verb === "resolve") this.#tell({ key: "toast.resolved", tone: "good", conversation, again: "reopen" });
     if (verb.verb === "hand_back") this.#tell({ key: "toast.handed_back", tone: "good", conversation, again: "take" });
   }

@@ -96,6 +96,7 @@ desk.addEventListener("change", () => {
 desk.addEventListener("notice", (event) => {
   toasts.show(/** @type {CustomEvent<import("./desk.js").Notice>} */ (event).detail, words);
 });
+desk.addEventListener("acted", (event) => toasts.forget(/** @type {CustomEvent<string>} */ (event).detail));
 desk.addEventListener("watched", async (event) => {
   const id = /** @type {CustomEvent<string>} */ (event).detail;
   const traces = await fetchTraces(id);

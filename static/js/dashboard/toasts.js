@@ -29,9 +29,17 @@ export class ToastStack extends HTMLElement {
       this.#undo(notice, words, () => toast.remove()),
       button({ label: words.t("toast.dismiss"), icon: "close", iconOnly: true }, () => toast.remove()),
     );
+    if (notice.conversation) toast.dataset.conversation = notice.conversation;
     this.append(toast);
     while (this.childElementCount > AT_MOST) this.firstElementChild?.remove();
     stay(toast, notice.again ? UNDO_MS : SHOWN_MS);
+  }
+
+  /** What was said of a conversation is true no more, nor can it be undone. @param {string} conversation */
+  forget(conversation) {
+    for (const toast of this.querySelectorAll(":scope > [data-conversation]")) {
+      if (/** @type {HTMLElement} */ (toast).dataset.conversation === conversation) toast.remove();
+    }
   }
 
   /**
