@@ -29,6 +29,7 @@ from apps.turns.between.buffer import StreamBuffer
 from apps.turns.between.switchboard import Switchboard
 from apps.turns.job import Limits, Said
 from apps.turns.office import Office
+from apps.turns.rescue import leases
 from apps.turns.sentences import NO_MODEL
 from apps.wire.protocol import MessageState
 from apps.wire.publish import Audience, Encoded
@@ -496,6 +497,28 @@ class Gone:
                 at=datetime.now(UTC) - timedelta(seconds=20),
             )
         )
+
+
+@pytest.mark.parametrize(("painted", "text"), [(6, ["One 🏮"]), (0, [])])
+async def test_a_stop_that_its_process_did_not_live_to_hear_is_kept_and_told(
+    owned: Owned, plain_upstream: Upstream, painted: int, text: list[str]
+) -> None:
+    world = await in_database(make_world, model=plain_upstream)
+    office = await owned()
+    line = await opened(office, world)
+    await in_database(leases.renew, "gone")
+    gone = Gone(line)
+    await gone.hears("Hello?")
+    turn, fence = gone.turn.turn, gone.turn.fence
+    await office.runtime.buffer.begin(line.conversation, fence, turn, 1, text="One 🏮 two three")
+    assert await office.supervisor.stop(line.conversation, turn, painted)
+    await in_database(leases.release, "gone")
+    ended = await line.expect("turn.ended", handle=fence, end="stopped")
+    assert ended.get("length", 0) == painted
+    answers = [("assistant", "stopped", part) for part in text]
+    assert await kept(line.conversation) == [("customer", "complete", "Hello?"), *answers]
+    assert (await in_database(Conversation.objects.get, pk=line.conversation)).turn == ""
+    assert [seen for seen in plain_upstream.requests() if seen.method == "POST"] == []
 
 
 async def test_what_is_asked_while_an_answer_breaks_off_is_answered_as_a_question_of_its_own(

@@ -86,6 +86,7 @@ class Buffered:
     part: int
     fence: int
     text: str
+    stop: int | None = None  # as in `Held`
 
 
 class StreamBuffer:
@@ -156,6 +157,7 @@ class StreamBuffer:
             part=int(state[b"part"]),
             fence=int(state[b"fence"]),
             text=(text or b"").decode("utf-8", "replace"),
+            stop=int(state[b"stop"]) if b"stop" in state else None,
         )
 
     async def tell_owner(self, conversation: str, version: int) -> None:

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -24,6 +25,9 @@ from apps.turns.runner import MAX_PARTS
 from apps.turns.runtime import Runtime
 from apps.turns.sentences import NO_MODEL, sentence
 from apps.turns.supervisor import Supervisor
+from apps.wire.protocol import MessageState, TurnEnd
+from apps.wire.server_frames import TurnEnded
+from apps.wire.texts import utf16_length, utf16_prefix
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +118,9 @@ class Care:
             await self._guarded(self._supervisor.answer_pending(conversation), conversation)
 
     async def adopt_if_dead(self, conversation: str, process: str) -> None:
-        """Keeps a dead process's text as one interrupted part and answers again in a new one."""
+        """Keeps a dead process's text as one interrupted part and answers again in a new one, unless the customer has
+        pressed stop, which nobody was there to hear.
+        """
         if not self._supervisor.draining:
             await self._guarded(self._adopt_one(conversation, process), conversation)
 
@@ -131,18 +137,22 @@ class Care:
         snapshot = await in_database(selectors.unscoped, conversation)
         if not snapshot.turn or snapshot.turn_process != process:
             return
-        text = await self._shown(snapshot)
+        shown = await self._shown(snapshot)
         question = await in_database(open_question, conversation)
-        if text is None or self._supervisor.runs(conversation):
+        if shown is None or self._supervisor.runs(conversation):
             return
         site = self._runtime.sites.current(snapshot.site)
+        name = site.assistant_name if site is not None else ""
         logger.warning("adopting turn %s of process %s", snapshot.turn, process)
+        if shown.painted is not None:
+            await self._stop(snapshot, shown.text, shown.painted, name)
+            return
         command = c.AdoptTurn(
             conversation=conversation,
             turn=snapshot.turn,
             fence=snapshot.fence,
-            text=text,
-            name=site.assistant_name if site is not None else "",
+            text=shown.text,
+            name=name,
             process=self._runtime.process,
             retry=question is not None and snapshot.turn_part < MAX_PARTS,
             at=datetime.now(UTC),
@@ -151,8 +161,33 @@ class Care:
         )
         begin = partial(self._supervisor.begin, question) if question is not None else None
         with suppress(c.Refusal):
-            await self._runtime.log.append(command, begin)
+            adopted = await self._runtime.log.append(command, begin)
             instruments.turns_adopted.inc()
+            if adopted.opened is None:
+                await self._over(snapshot, TurnEnd.INTERRUPTED, shown.text)
+
+    async def _stop(self, snapshot: selectors.Snapshot, text: str, painted: int, name: str) -> None:
+        text = utf16_prefix(text, painted)
+        command = c.FinishTurn(
+            conversation=snapshot.id,
+            turn=snapshot.turn,
+            fence=snapshot.fence,
+            part=snapshot.turn_part,
+            text=text,
+            state=MessageState.STOPPED,
+            name=name,
+            at=datetime.now(UTC),
+        )
+        with suppress(c.Refusal):
+            await self._runtime.log.append(command)
+            instruments.turns_adopted.inc()
+            await self._over(snapshot, TurnEnd.STOPPED, text)
+
+    async def _over(self, snapshot: selectors.Snapshot, end: TurnEnd, text: str) -> None:
+        """No runner tells it, and a turn that kept no text leaves no event."""
+        ended = TurnEnded(handle=snapshot.fence, end=end, conversation=snapshot.id, length=utf16_length(text))
+        self._runtime.switchboard.send_all(snapshot.id, ended)
+        await self._runtime.buffer.end(snapshot.id, snapshot.fence)
 
     async def _dead(self, conversation: str, process: str) -> bool:
         now = time.monotonic()
@@ -163,13 +198,23 @@ class Care:
             return False
         return not await in_database(leases.alive, process)
 
-    async def _shown(self, snapshot: selectors.Snapshot) -> str | None:
-        """What the turn has shown so far; None while that cannot be known."""
+    async def _shown(self, snapshot: selectors.Snapshot) -> _Shown | None:
+        """None while it cannot be known."""
         ours = snapshot.turn_process == self._runtime.process
-        if ours and (shown := self._supervisor.shown(snapshot.id)) is not None:
-            return shown  # Redis may have been away, and know less
+        # Redis may have been away, and know less than we.
+        known = self._supervisor.shown(snapshot.id) if ours else None
         try:
             buffered = await self._runtime.buffer.read(snapshot.id)
         except Unreachable:
-            return "" if ours else None
-        return buffered.text if buffered is not None and buffered.fence == snapshot.fence else ""
+            return _Shown(known or "") if ours else None
+        if buffered is None or buffered.fence != snapshot.fence:
+            return _Shown(known or "")
+        return _Shown(buffered.text if known is None else known, buffered.stop)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a turn has shown so far, and where its customer pressed stop what of it was painted (UTF-16 code units)."""
+
+    text: str
+    painted: int | None = None
