@@ -53,6 +53,22 @@ def test_shift_and_enter_breaks_the_line(demo: Demo, open_page: OpenPage) -> Non
     assert visitor.said()[0] == ("mine", "Hello\nthere")
 
 
+def test_who_logs_out_on_a_page_where_nobody_opened_the_chat_leaves_nothing(
+    demo: Demo, open_page: OpenPage
+) -> None:
+    visitor = visitor_of_lantern(demo, open_page).open()
+    visitor.ask("Hello")
+    visitor.answered()
+    visitor.box.fill("What I would never")
+    visitor.launcher.click()
+    visitor.page.reload()
+    expect(visitor.launcher).to_be_visible()
+    visitor.page.evaluate("() => chatsvc.logout()")
+    visitor.open()
+    assert visitor.said() == []
+    expect(visitor.box).to_have_value("")
+
+
 def test_everything_is_done_by_keys_alone(demo: Demo, open_page: OpenPage) -> None:
     visitor = visitor_of_lantern(demo, open_page)
     keys = visitor.page.keyboard

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "../../static/js/wire/shared-line.js"; // loaded, so that its import takes no time
-import { browser, opened, page, said } from "./chat.js";
+import { browser, identityOf, opened, page, said } from "./chat.js";
 import { browser as pagesOf } from "./pages.js";
 import { turns, welcome } from "./socket.js";
 import { listening } from "./window.js";
@@ -60,6 +60,34 @@ test("who was forgotten while a tab was away is not shown there again, before a 
   second.chat.follow();
   await second.greet({ customer: "k2" });
   assert.equal(second.sent("hello")[0].conversation, undefined);
+});
+
+test("a log-out of which a tab hears late leaves whoever came since", async (t) => {
+  const { chat, tab, greet, kept } = await opened(t);
+  const second = tab();
+  await second.open();
+  const at = Date.now();
+  chat.logout(at);
+  await greet({ customer: "k2" });
+  chat.say("hello");
+  second.chat.logout(at - 1);
+  await second.greet({ customer: "k2" });
+  assert.equal(second.sent("hello")[0].token, "v2");
+  assert.equal(JSON.parse(kept.getItem("site:outbox") ?? "[]").length, 1);
+});
+
+test("what was begun is told to be of whoever has left, and not of a visitor who logs in", async (t) => {
+  const { chat, greet } = await opened(t);
+  const forgotten = [0];
+  chat.addEventListener("forgotten", () => { forgotten[0] += 1; });
+  chat.identify(identityOf("mia"));
+  await greet({ customer: "mia" });
+  assert.deepEqual(forgotten, [0]);
+  chat.identify(identityOf("leo"));
+  await greet({ customer: "leo" });
+  assert.deepEqual(forgotten, [1]);
+  chat.logout();
+  assert.deepEqual(forgotten, [2]);
 });
 
 /** Tabs that share one line. @param {import("node:test").TestContext} t */

@@ -104,6 +104,7 @@ class ChatApp extends HTMLElement {
     on(this.#port, "message", (message) => this.#told(message));
     on(this.chat, "change", () => this.#wake());
     on(this.chat, "refused", (code) => this.#announcer.toast(this.#words.say(code === "not_found" ? "gone" : "refused")));
+    on(this.chat, "forgotten", () => this.#discardDraft());
     on(this.#header, "choose", (item) => this.#choose(item));
     on(this.#header, "menu", () => { this.#header.items = this.#items(); });
     on(this.#header, "hide", () => this.#hide());
@@ -141,7 +142,7 @@ class ChatApp extends HTMLElement {
         break;
       case "closed": this.#open = false; break;
       case "identify": this.chat.identify(message.identity); break;
-      case "logout": this.chat.logout(); break;
+      case "logout": this.chat.logout(message.at); break;
     }
     this.#wake();
   }
@@ -243,6 +244,11 @@ class ChatApp extends HTMLElement {
   #suggested(text) {
     if (greeting(this.chat.line, this.#config, this.#words)?.suggestions.includes(text)) this.#say(text);
     this.#composer.focus();
+  }
+
+  #discardDraft() {
+    this.#composer.draft = "";
+    this.#keep.write("draft", null);
   }
 
   /** @param {boolean} on */

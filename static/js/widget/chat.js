@@ -17,7 +17,8 @@ import { Paints } from "./paints.js";
 const TYPING_LASTS_MS = 6_000;
 
 /**
- * Events: `change` (anything shown may differ) and `refused` (detail: the code of a refusal that belongs to no message).
+ * Events: `change` (anything shown may differ), `refused` (detail: the code of a refusal that belongs to no message) and
+ * `forgotten` (whoever was here is gone).
  */
 export class Chat extends EventTarget {
   line = timeline.empty("");
@@ -183,19 +184,25 @@ export class Chat extends EventTarget {
     this.#session.identity = identity;
     // Whoever wrote here before the page could say who they are is the one it names.
     if (before === "") this.#outbox.handOver(this.#written, this.#session.who);
+    else if (this.#session.who !== before) this.#gone();
     if (before === "" || this.#session.who !== before) this.#begin();
   }
 
-  logout() {
-    this.#session.forget();
-    this.#outbox.clear();
+  /** Whoever was here has left. @param {number} [at]  when; another tab may have heard of it sooner, and somebody may have come since */
+  logout(at = Date.now()) {
+    const known = this.#session.who !== "";
+    const forgotten = this.#session.forget(at);
+    if (!forgotten && !known) return this.follow();
+    if (forgotten) this.#outbox.clear();
+    this.#gone();
     this.#begin();
   }
 
   /** Another tab of this site has changed what is kept: who was forgotten there is nobody here either. */
   follow() {
-    if (this.#session.isReplaced) this.#begin();
-    else this.#changed();
+    if (!this.#session.isReplaced) return this.#changed();
+    this.#gone();
+    this.#begin();
   }
 
   /** A hello in the language now chosen. */
@@ -243,7 +250,13 @@ export class Chat extends EventTarget {
 
   /** A page that was away may speak for whoever is here now before it is told that the one it shows was forgotten. */
   #leaveReplaced() {
-    if (this.#session.isReplaced) this.#forget();
+    if (!this.#session.isReplaced) return;
+    this.#gone();
+    this.#forget();
+  }
+
+  #gone() {
+    this.dispatchEvent(new Event("forgotten"));
   }
 
   /** Forgets the conversation shown. */

@@ -62,6 +62,8 @@
   let port;
   let opened = false;
   let wanted = false;
+  /** When whoever was here left, until our frame knows: also where nobody has opened the chat on this page. */
+  let left = 0;
   /** Open without having been asked for: it may not take the focus. */
   let quiet = false;
   /** @type {string | (() => string | Promise<string>)} */
@@ -74,7 +76,7 @@
     close: () => hide(),
     /** @param {string | (() => string | Promise<string>)} given  a signed token, or a function that fetches one whenever it is needed */
     identify: (given) => { identity = given; settled = introduce(); },
-    logout: () => { identity = ""; port?.postMessage({ type: "logout" }); },
+    logout: () => { identity = ""; left = Date.now(); leave(); load(); },
   });
   Object.defineProperty(page, "chatsvc", { value: api, configurable: true });
   void start();
@@ -86,6 +88,7 @@
     if (!config) return;
     if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
     build(config);
+    if (left) load();
     document.dispatchEvent(new CustomEvent("chatsvc:ready"));
     if (wanted) show();
     else if (stayed()) show(true);
@@ -187,14 +190,22 @@
     if (message.type === "unread") label(message.count ?? 0);
     if (message.type === "identity?") port?.postMessage({ type: "identity", identity: await token() });
     if (message.type === "ready") {
+      leave();
       if (identity) settled = introduce();
       if (opened) begin();
     }
   }
 
+  function leave() {
+    if (!left || !port) return;
+    port.postMessage({ type: "logout", at: left });
+    left = 0;
+  }
+
   async function introduce() {
+    const asked = identity;
     const given = await token();
-    if (given) port?.postMessage({ type: "identify", identity: given });
+    if (given && asked === identity) port?.postMessage({ type: "identify", identity: given });
   }
 
   async function token() {

@@ -1,7 +1,7 @@
 // @ts-check
 // The frame's side of the line to the page around it. Only the allowed origins may hand us a port.
 
-/** @typedef {{type: "open", quiet?: boolean} | {type: "closed"} | {type: "identify", identity: string} | {type: "logout"}} FromPage */
+/** @typedef {{type: "open", quiet?: boolean} | {type: "closed"} | {type: "identify", identity: string} | {type: "logout", at?: number}} FromPage */
 
 const RENEW_DEADLINE_MS = 10_000;
 

@@ -2,6 +2,7 @@
 // Who we say we are: the visitor's token of this browser, or the token the shop's page gave us. Network only.
 
 /** @typedef {import("./storage.js").Keep} Keep */
+/** A visitor's token; `since` is when this browser was first given one for them. @typedef {{token: string, expires_at: number, since?: number}} Kept */
 
 const KEY = "visitor";
 const RENEW_BEFORE_MS = 24 * 3600 * 1000;
@@ -61,10 +62,17 @@ export class Session {
     return this.identity === "" && this.#visitor !== "" && visitorOf(this.#kept()?.token) !== this.#visitor;
   }
 
-  /** Forgets who was here, so that the next on this machine starts with nothing. */
-  forget() {
-    this.identity = this.#visitor = "";
+  /**
+   * Forgets who was here, so that the next on this machine starts with nothing.
+   * @param {number} at
+   * @returns {boolean} false where the visitor kept has come since
+   */
+  forget(at) {
+    this.identity = "";
+    if ((this.#kept()?.since ?? 0) > at) return false;
+    this.#visitor = "";
     this.#keep.write(KEY, null);
+    return true;
   }
 
   /** @param {boolean} fresh @returns {Promise<string>} */
@@ -84,13 +92,14 @@ export class Session {
     // Another tab may have asked at the same time: its visitor, kept first, is everybody's.
     const other = this.#kept();
     if (other !== null && other.token !== kept?.token) return other.token;
-    this.#keep.write(KEY, { token, expires_at });
+    const since = kept !== null && visitorOf(kept.token) === visitorOf(token) ? kept.since : Date.now();
+    this.#keep.write(KEY, { token, expires_at, since });
     return token;
   }
 
-  /** @returns {{token: string, expires_at: number} | null} */
+  /** @returns {Kept | null} */
   #kept() {
-    return /** @type {{token: string, expires_at: number} | null} */ (this.#keep.read(KEY));
+    return /** @type {Kept | null} */ (this.#keep.read(KEY));
   }
 }
 
