@@ -138,11 +138,9 @@ class Supervisor:
         stop = StopPressed(conversation, turn, painted)
         if self._stop_here(stop):
             return True
-        buffered = await self._buffered(conversation)
-        if buffered is None or buffered.turn != turn:
-            return False
-        told = await self._runtime.buffer.tell_stop(conversation, painted)
-        self._runtime.switchboard.announce(stop)
+        told = await self._runtime.buffer.tell_stop(conversation, turn, painted)
+        if told:
+            self._runtime.switchboard.announce(stop)
         return told
 
     def painted(self, conversation: str, handle: int, ms: float) -> None:

@@ -52,3 +52,16 @@ async def test_a_newer_fence_takes_the_text_also_when_it_has_ended(
     assert held is not None
     assert not held.mine
     assert not await buffer.begin(conversation, 1, "first", 1, text="Hello")
+
+
+async def test_a_stop_that_comes_late_does_not_end_the_next_turn(buffer: StreamBuffer) -> None:
+    conversation = new_id()
+    await buffer.begin(conversation, 1, "first", 1)
+    assert await buffer.tell_stop(conversation, "first", 3)
+    await buffer.begin(conversation, 2, "second", 1)
+    assert not await buffer.tell_stop(conversation, "first", 3)
+    held = await buffer.append(conversation, 2, 0, "Hello", 0.0)
+    assert held is not None
+    assert held.stop is None
+    await buffer.end(conversation, 2)
+    assert not await buffer.tell_stop(conversation, "second", 3)

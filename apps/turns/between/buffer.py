@@ -55,6 +55,14 @@ end
 return {1, tonumber(owner), tonumber(stop), customers, watchers}
 """
 
+# KEYS: state. ARGV: turn, painted, ttl. A turn that has just given way to another must not end that one.
+_STOP = """
+if redis.call('HGET', KEYS[1], 'turn') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'stop', ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return 1
+"""
+
 # KEYS: state, text. ARGV: fence, ttl. The fence stays: a process that slept through the end must find it taken.
 _END = """
 local fence = redis.call('HGET', KEYS[1], 'fence')
@@ -99,6 +107,7 @@ class StreamBuffer:
         self._begin = redis.register_script(_BEGIN)
         self._append = redis.register_script(_APPEND)
         self._end = redis.register_script(_END)
+        self._stop = redis.register_script(_STOP)
         self._breaker = Breaker()
 
     async def begin(
@@ -164,9 +173,9 @@ class StreamBuffer:
         """Lets the process that streams notice a takeover at its next flush."""
         await self._call("owner", self._set(_state(conversation), "owner", str(version), BUFFER_TTL_S))
 
-    async def tell_stop(self, conversation: str, painted: int) -> bool:
-        """Whether the stop was stored for the process that streams."""
-        told = self._set(_state(conversation), "stop", str(painted), BUFFER_TTL_S)
+    async def tell_stop(self, conversation: str, turn: str, painted: int) -> bool:
+        """Whether the turn is live, and the stop was stored for the process that streams it."""
+        told = self._stop(keys=[_state(conversation)], args=[turn, painted, BUFFER_TTL_S])
         return bool(await self._call("stop", told))
 
     async def show_interest(self, conversation: str, audience: str, until_s: float) -> bool:
