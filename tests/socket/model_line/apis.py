@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
 
 from tests.fakes.upstream.profile import INSTANT, Profile
-from tests.support.model_line import QUICK
-
-PATIENT = dataclasses.replace(QUICK, first_data_s=20.0, between_data_s=20.0)
 
 # An endpoint's fields. A socket of `sequential` has one answer at a time, one of `lanes` has many.
 FIELDS: dict[str, dict[str, Any]] = {

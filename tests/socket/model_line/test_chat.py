@@ -23,6 +23,7 @@ from tests.fakes.upstream.script import Filler, Text
 from tests.support.metrics import counted_here
 from tests.support.model_line import (
     BUILTIN,
+    PATIENT,
     QUICK,
     SAID,
     Heard,
@@ -68,7 +69,7 @@ async def test_an_http2_endpoint_is_read_as_fast_as_it_speaks(
     await in_database(ModelEndpoint.objects.update, http2=True)
     upstream.next(Plan(script=Filler(500)))
     # A pause after each of its frames would take 25 s.
-    async with opened(site, dataclasses.replace(QUICK, turn_s=12.0)) as line:
+    async with opened(site, dataclasses.replace(PATIENT, turn_s=12.0)) as line:
         heard = await ask(line, site)
     assert "2" in answers(upstream)[-1].http
     assert heard.done.endpoint == one.name
@@ -78,7 +79,7 @@ async def test_after_its_first_pieces_an_answer_is_read_together(
     site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
     upstream.next(Plan(script=Filler(200), tokens_per_s=200.0))
-    async with opened(site, dataclasses.replace(QUICK, turn_s=12.0)) as line:
+    async with opened(site, dataclasses.replace(PATIENT, turn_s=12.0)) as line:
         heard = await ask(line, site)
     assert heard.done.endpoint == one.name
     assert sum(isinstance(event, TextDelta) for event in heard.events) < 100
@@ -89,7 +90,7 @@ async def test_an_answer_that_is_whole_is_kept_although_its_turn_ends_before_all
 ) -> None:
     # All in one packet, but for the end of the body.
     upstream.next(Plan(script=Text(SAID), dialect=Dialect(chunking=Chunking.BURST, done=False)))
-    deadlines = dataclasses.replace(QUICK, turn_s=2.0)
+    deadlines = dataclasses.replace(PATIENT, turn_s=2.0)
     loop = asyncio.get_running_loop()
 
     class Late(Heard):
@@ -130,7 +131,7 @@ async def test_keep_alive_comments_do_not_hold_a_deadline(
     site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
     upstream.next(fault(Action.STALL, Place.DATA, keepalive_s=0.01))
-    async with opened(site) as line:
+    async with opened(site, QUICK) as line:
         heard = await ask(line, site)
         await upstream.until("aborts", 1)
     assert heard.text == BUILTIN
@@ -231,7 +232,7 @@ async def test_a_site_with_endpoints_of_its_own_never_uses_that_of_the_settings(
 async def test_a_site_that_was_never_loaded_is_loaded_by_its_first_question(
     site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
-    line = Line(QUICK)
+    line = Line(PATIENT)
     await line.open()
     try:
         assert line.loaded_version(site.pk) == 0

@@ -13,6 +13,7 @@ from pytest_django import Settings
 
 from apps.accounts.models import Site
 from apps.engine.ports import ModelUnavailable
+from apps.llm.deadlines import Deadlines
 from apps.llm.line import Line
 from apps.llm.models import DailySpend
 from apps.llm.tactics import Tactics
@@ -22,7 +23,18 @@ from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.profile import Profile
 from tests.fakes.upstream.script import Text
 from tests.support.metrics import counted_here
-from tests.support.model_line import BUILTIN, SAID, Heard, ask, asking, endpoint, opened, trust
+from tests.support.model_line import (
+    BUILTIN,
+    PATIENT,
+    QUICK,
+    SAID,
+    Heard,
+    ask,
+    asking,
+    endpoint,
+    opened,
+    trust,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,9 +70,11 @@ def pair(site: Site, servers: dict[str, Upstream]) -> None:
 
 
 @asynccontextmanager
-async def opened_to_silence(site: Site, servers: dict[str, Upstream]) -> AsyncIterator[Line]:
+async def opened_to_silence(
+    site: Site, servers: dict[str, Upstream], deadlines: Deadlines = PATIENT
+) -> AsyncIterator[Line]:
     """A line that hedges and knows how soon `a` answers; the next question stalls at both."""
-    async with opened(site, tactics=HEDGING) as line:
+    async with opened(site, deadlines, HEDGING) as line:
         await answered(line, site, 30)
         servers["a"].next(STALL)
         servers["b"].next(STALL)
@@ -154,7 +168,7 @@ async def test_a_late_first_that_is_sooner_than_the_second_is_heard_and_the_seco
 async def test_when_both_of_a_hedge_fail_the_builtin_answers(
     site: Site, servers: dict[str, Upstream], pair: None
 ) -> None:
-    async with opened_to_silence(site, servers) as line:
+    async with opened_to_silence(site, servers, QUICK) as line:
         heard = await ask(line, site)
         await all_closed(*servers.values())
     assert (heard.text, heard.done.endpoint) == (BUILTIN, "builtin")
@@ -206,7 +220,7 @@ async def test_a_hedge_is_not_asked_beyond_its_share(
     site: Site, servers: dict[str, Upstream], pair: None
 ) -> None:
     tight = Tactics(hedges=True, explores=False, hedged_share=0.0, extra_share=0.0, extra_at_once=0.5)
-    async with opened(site, tactics=tight) as line:
+    async with opened(site, QUICK, tight) as line:
         await answered(line, site, 30)
         asked = servers["b"].counts().requests
         servers["a"].next(STALL)

@@ -13,6 +13,7 @@ from pytest_django import Settings
 from apps.accounts.models import Site
 from apps.engine.events import HandoffCall, ModelEvent
 from apps.engine.ports import ModelUnavailable
+from apps.llm.deadlines import Deadlines
 from apps.llm.line import Line
 from apps.llm.models import DailySpend, ModelEndpoint
 from apps.llm.probe import probe
@@ -21,10 +22,11 @@ from apps.stores.database import in_database
 from tests.fakes.upstream.faults import FAILING, ODD, Action, Fault, Place, Plan, fault
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Filler, Text, ToolCall
-from tests.socket.model_line.apis import FIELDS, PATIENT, SOCKETS, of, profile_of
+from tests.socket.model_line.apis import FIELDS, SOCKETS, of, profile_of
 from tests.support.model_line import (
     BUILTIN,
     LABELS,
+    PATIENT,
     QUICK,
     SAID,
     SAYS_FIRST,
@@ -50,6 +52,10 @@ FAULTS += [(api, name) for api in SAMPLED for name in sorted(SAMPLE)]
 # A socket knows one silence before the first word and one behind it.
 FAULTS.remove(("lanes", "stall_before_first_data"))
 FAULTS.remove(("lanes", "stall_mid_stream"))
+
+
+def waits_for(fault: str) -> Deadlines:
+    return QUICK if LABELS[fault].startswith("stalled") else PATIENT
 
 
 def with_each(cases: list[tuple[str, str]]) -> pytest.MarkDecorator:
@@ -107,9 +113,7 @@ def test_every_fault_of_the_fake_has_its_expected_name() -> None:
 async def test_a_fault_before_the_first_word_is_noted_and_another_endpoint_answers(
     name: str, site: Site, one: ModelEndpoint, upstream: Upstream, second: Upstream
 ) -> None:
-    # Where no deadline has to pass, a busy machine may take its time.
-    deadlines = QUICK if LABELS[name].startswith("stalled") else PATIENT
-    async with opened(site, deadlines) as line:
+    async with opened(site, waits_for(name)) as line:
         upstream.always(FAILING[name])
         heard = await ask(line, site)
     assert (heard.text, heard.done.endpoint) == ("From the second.", "second")
@@ -121,36 +125,39 @@ async def test_a_fault_before_the_first_word_is_noted_and_another_endpoint_answe
 
 @with_each([case for case in FAULTS if case[1] in SAYS_FIRST])
 async def test_a_fault_after_the_first_word_ends_the_answer_and_nobody_goes_on(
-    name: str, site: Site, upstream: Upstream, second: Upstream, line: Line
+    name: str, site: Site, upstream: Upstream, second: Upstream
 ) -> None:
     # At a pace, so that the words before the fault arrive before it.
     upstream.next(msgspec.structs.replace(FAILING[name], script=Text(SAID), tokens_per_s=50.0))
     heard = Heard()
-    with pytest.raises(ModelUnavailable) as caught:
-        await line.stream(site.pk, asking(), heard)
-    assert (caught.value.reason, caught.value.said) == (LABELS[name], True)
-    assert heard.text
-    assert SAID.startswith(heard.text)
-    assert answers(second) == []
-    upstream.release()
-    assert (await ask(line, site)).text == SAID
+    async with opened(site, waits_for(name)) as line:
+        with pytest.raises(ModelUnavailable) as caught:
+            await line.stream(site.pk, asking(), heard)
+        assert (caught.value.reason, caught.value.said) == (LABELS[name], True)
+        assert heard.text
+        assert SAID.startswith(heard.text)
+        assert answers(second) == []
+        upstream.release()
+        assert (await ask(line, site)).text == SAID
+    await upstream.until("connections_open", 0, exactly=True)
 
 
 @of("responses", "lanes")
 async def test_a_refusal_that_came_in_time_is_no_stall_for_a_process_that_was_busy(
-    line: Line, site: Site, one: ModelEndpoint, upstream: Upstream
+    site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     refused = FAILING["rate_limited"].faults
     upstream.next(Plan(faults=(Fault(action=Action.STALL, place=Place.HEADERS), *refused)))
-    asked = asyncio.create_task(ask(line, site))
-    await upstream.until("stalled", 1)
-    stalled_at = asyncio.get_running_loop().time()
-    # From here on the loop stands still: the refusal is there before its deadline, and both are found behind it.
-    upstream.release()
-    upstream.wait("stalled", 0, exactly=True)
-    while asyncio.get_running_loop().time() < stalled_at + QUICK.first_data_s:
-        pass
-    assert (await asked).text == BUILTIN
+    async with opened(site, QUICK) as line:
+        asked = asyncio.create_task(ask(line, site))
+        await upstream.until("stalled", 1)
+        stalled_at = asyncio.get_running_loop().time()
+        # From here on the loop stands still: the refusal is there before its deadline, and both are found behind it.
+        upstream.release()
+        upstream.wait("stalled", 0, exactly=True)
+        while asyncio.get_running_loop().time() < stalled_at + QUICK.first_data_s:
+            pass
+        assert (await asked).text == BUILTIN
     assert (await reloaded(one)).last_error_kind == "rate_limited"
 
 
@@ -165,10 +172,11 @@ async def test_a_response_that_failed_says_so_in_an_event_of_its_own(
 
 @of("responses", "lanes")
 async def test_a_response_that_is_only_accepted_has_not_begun(
-    line: Line, site: Site, one: ModelEndpoint, upstream: Upstream
+    site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     upstream.next(Plan(faults=(Fault(action=Action.STALL, after_tokens=0),)))
-    assert (await ask(line, site)).text == BUILTIN
+    async with opened(site, QUICK) as line:
+        assert (await ask(line, site)).text == BUILTIN
     assert (await reloaded(one)).last_error_kind == "stalled_first_data"
 
 
@@ -177,7 +185,7 @@ async def test_the_whole_turn_has_a_deadline_that_progress_does_not_move(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     upstream.next(Plan(script=Filler(10_000), tokens_per_s=50.0))
-    async with opened(site, dataclasses.replace(QUICK, turn_s=1.5, first_data_s=20.0)) as line:
+    async with opened(site, dataclasses.replace(PATIENT, turn_s=1.5)) as line:
         with pytest.raises(ModelUnavailable) as caught:
             await ask(line, site)
     assert caught.value.reason == "stalled_turn"
@@ -228,7 +236,7 @@ async def test_a_full_endpoint_is_passed_over(
 ) -> None:
     await in_database(ModelEndpoint.objects.filter(name="first").update, max_concurrent=1)
     upstream.next(fault(Action.STALL, Place.DATA))
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         waiting = asyncio.create_task(ask(line, site))
         await upstream.until("stalled", 1)
         assert (await ask(line, site)).done.endpoint == "second"
@@ -265,7 +273,7 @@ async def test_cancelled_turns_give_their_places_back(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     await in_database(ModelEndpoint.objects.update, max_concurrent=2)
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         for place in (Place.HEADERS, Place.DATA, Place.STREAM) * 2:
             upstream.next(*[fault(Action.STALL, place)] * 2)
             turns = [asyncio.create_task(ask(line, site)) for _ in range(2)]

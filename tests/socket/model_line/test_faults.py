@@ -20,8 +20,7 @@ from tests.fakes.transport.listener import ConnectionFault
 from tests.fakes.upstream.faults import DEBATABLE, FAILING, ODD, Action, Place, Plan, fault, refusal
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.script import Text
-from tests.socket.model_line.apis import PATIENT
-from tests.support.model_line import BUILTIN, QUICK, SAID, ask, opened, reloaded
+from tests.support.model_line import BUILTIN, PATIENT, QUICK, SAID, ask, opened, reloaded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,7 +42,7 @@ def one(one: ModelEndpoint) -> ModelEndpoint:
 
 @asynccontextmanager
 async def leaving_nothing(
-    site: Site, upstream: Upstream, one: ModelEndpoint, deadlines: Deadlines = QUICK
+    site: Site, upstream: Upstream, one: ModelEndpoint, deadlines: Deadlines = PATIENT
 ) -> AsyncIterator[Line]:
     """A line; at the end no answer runs, no slot is taken, no task is left, and every connection is closed."""
     before = asyncio.all_tasks()
@@ -96,7 +95,9 @@ async def test_a_refusal_leaves_nothing_behind(
 async def test_a_connection_that_fails_leaves_nothing_behind(
     how: ConnectionFault, site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
-    async with leaving_nothing(site, upstream, one) as line:
+    async with leaving_nothing(
+        site, upstream, one, QUICK if how is ConnectionFault.STALL else PATIENT
+    ) as line:
         # In this order: what ends is opened again at once.
         upstream.break_connections(*[how] * 6)
         upstream.end_connections()
@@ -122,7 +123,7 @@ async def test_a_slow_first_token_is_waited_for_up_to_its_deadline(
     site: Site, upstream: Upstream, one: ModelEndpoint
 ) -> None:
     upstream.next(Plan(script=Text(SAID), first_token_s=0.5), Plan(script=Text(SAID), first_token_s=10.0))
-    async with leaving_nothing(site, upstream, one) as line:
+    async with leaving_nothing(site, upstream, one, QUICK) as line:
         assert (await ask(line, site)).text == SAID
         assert (await ask(line, site)).text == BUILTIN
     assert (await reloaded(one)).last_error_kind == "stalled_first_data"

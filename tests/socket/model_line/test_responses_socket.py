@@ -21,11 +21,11 @@ from tests.fakes.upstream.faults import FAILING, Action, Fault, Place, Plan, fau
 from tests.fakes.upstream.handle import Upstream
 from tests.fakes.upstream.profile import Upgrade
 from tests.fakes.upstream.script import Text
-from tests.socket.model_line.apis import PATIENT, SOCKETS, of, profile_of
+from tests.socket.model_line.apis import SOCKETS, of, profile_of
 from tests.support.metrics import counted_here
 from tests.support.model_line import (
     BUILTIN,
-    QUICK,
+    PATIENT,
     SAID,
     Heard,
     Talk,
@@ -160,7 +160,7 @@ async def test_a_seventeenth_answer_gets_a_socket_of_its_own_instead_of_waiting(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     upstream.next(*[fault(Action.STALL, Place.DATA)] * 17)
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         turns = [asyncio.create_task(ask(line, site, cache_key=str(number))) for number in range(17)]
         counts = await upstream.until("stalled", 17)
         assert (counts.creates_queued, counts.sockets_open) == (0, 2)
@@ -184,7 +184,7 @@ async def test_one_conversations_failure_leaves_the_others_talking(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     upstream.next(msgspec.structs.replace(fault(Action.STALL), script=Text(SAID)))
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         running = asyncio.create_task(ask(line, site, cache_key="a"))
         await upstream.until("stalled", 1)
         upstream.next(refusal(500, "server_error"), fault(Action.FAILED, Place.DATA))
@@ -201,7 +201,7 @@ async def test_when_a_socket_breaks_only_those_who_had_begun_to_hear_lose_their_
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     upstream.next(fault(Action.STALL), fault(Action.STALL, Place.DATA))
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         heard = Heard()
         hearing = asyncio.create_task(line.stream(site.pk, asking(cache_key="a"), heard))
         await heard.begun()
@@ -245,7 +245,7 @@ async def test_the_sixty_first_minute_before_the_first_word_costs_a_resend(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
     upstream.next(Plan(faults=(Fault(action=Action.STALL, after_tokens=0),)))
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         waiting = asyncio.create_task(ask(line, site, cache_key="a"))
         await upstream.until("stalled", 1)
         upstream.expire()
@@ -258,7 +258,7 @@ async def test_the_sixty_first_minute_within_an_answer_ends_it_visibly(
 ) -> None:
     upstream.next(fault(Action.STALL))
     heard = Heard()
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         hearing = asyncio.create_task(line.stream(site.pk, asking(), heard))
         await heard.begun()
         upstream.expire()
@@ -363,7 +363,7 @@ async def test_an_upgrade_nobody_answers_is_a_connection_that_did_not_come_about
     site: Site, one: ModelEndpoint, upstream: Upstream, api: str
 ) -> None:
     upstream.set_profile(profile_of(api, ws_upgrade=Upgrade.STALL))
-    async with opened(site, dataclasses.replace(QUICK, connect_s=0.3)) as line:
+    async with opened(site, dataclasses.replace(PATIENT, connect_s=0.3)) as line:
         assert (await ask(line, site)).text == BUILTIN
     assert (await reloaded(one)).last_error_kind == "stalled_connect"
     await upstream.until("connections_open", 0, exactly=True)
@@ -373,7 +373,7 @@ async def test_an_upgrade_nobody_answers_is_a_connection_that_did_not_come_about
 async def test_a_socket_that_works_goes_on_while_no_second_one_is_to_be_had(
     site: Site, one: ModelEndpoint, upstream: Upstream
 ) -> None:
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         upstream.set_profile(profile_of("lanes", ws_refusal=429, ws_retry_after="30"))
         upstream.next(*[fault(Action.STALL, Place.DATA)] * 16)
         turns = [asyncio.create_task(ask(line, site, cache_key=str(number))) for number in range(16)]
@@ -393,7 +393,7 @@ async def test_cancelling_discards_the_lanes_events_and_nobody_elses(
     upstream.next(Plan(script=Text("word " * 30), tokens_per_s=60.0))
     upstream.next(msgspec.structs.replace(fault(Action.STALL), script=Text(SAID)))
     heard = Heard()
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         turn = asyncio.create_task(line.stream(site.pk, asking(cache_key="a"), heard))
         await heard.begun()
         other = asyncio.create_task(ask(line, site, cache_key="b"))
@@ -420,7 +420,7 @@ async def test_closing_the_line_ends_also_what_still_runs(
 ) -> None:
     upstream.next(fault(Action.STALL))
     heard = Heard()
-    async with opened(site, PATIENT) as line:
+    async with opened(site) as line:
         turn = asyncio.create_task(line.stream(site.pk, asking(), heard))
         await heard.begun()
     with pytest.raises(ModelUnavailable):
