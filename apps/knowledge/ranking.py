@@ -39,6 +39,9 @@ _ABOUT_FROM = {
 # Without a vector: so much of the question's words, by rarity, must be in the passage.
 _ABOUT_BY_WORDS_FROM = 0.9
 _PASSAGES_AN_ARTICLE = 2
+# So little apart the scores do not say which section of an article answers: of two its opening is one, which says what
+# holds in general.
+_AS_GOOD_WITHIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +142,25 @@ class Corpus:
 
     def _best(self, score: Floats, limit: int) -> list[int]:
         chosen: list[int] = []
-        taken: Counter[str] = Counter()
-        for at in np.argsort(-score, kind="stable"):
-            entry = self.entries[int(at)]
+        of_article: dict[str, list[int]] = {}
+        for at in map(int, np.argsort(-score, kind="stable")):
             if score[at] <= 0 or len(chosen) == limit:
                 break
-            if taken[entry.slug] < _PASSAGES_AN_ARTICLE:
-                taken[entry.slug] += 1
-                chosen.append(int(at))
+            taken = of_article.setdefault(self.entries[at].slug, [])
+            if len(taken) < _PASSAGES_AN_ARTICLE:
+                taken.append(at)
+                chosen.append(at)
+            elif self._opens_as_well(at, taken, score):
+                chosen.remove(taken[-1])
+                taken[-1] = at
+                chosen.append(at)
         return chosen
+
+    def _opens_as_well(self, at: int, taken: list[int], score: Floats) -> bool:
+        """Whether a passage is the opening of the article of those that are taken, and about as good as its best."""
+        best, entry = self.entries[taken[0]], self.entries[at]
+        opens = not entry.heading and all(self.entries[one].heading for one in taken)
+        return opens and entry.locale == best.locale and bool(score[taken[0]] - score[at] <= _AS_GOOD_WITHIN)
 
     def _about(self, at: int, language: Language, coverage: Floats, cosines: Floats | None) -> bool:
         if cosines is None or not self._embedded[at]:

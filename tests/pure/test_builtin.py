@@ -145,6 +145,9 @@ COVERED = replace(
 AFTER = replace(
     LAMPS, text="We sell spare parts.", score=0.927, answerable=True, heading="After the warranty"
 )
+EXCLUDED = replace(COVERED, text="No warranty can cover a fall.", heading="What the warranty does not cover")
+LAMPS_ZH = Passage("灯具保修", "本店的灯保修五年。", "/zh/lamps", 0.909, answerable=True, locale="zh-hans")
+EXCLUDED_ZH = replace(LAMPS_ZH, text="摔坏的不在保修范围内。", score=0.917, heading="哪些情况不保修")
 
 
 @pytest.mark.parametrize(
@@ -155,12 +158,23 @@ AFTER = replace(
         ("What does the warranty cover?", replace(COVERED, score=0.94), COVERED),
         ("Do you sell spare parts after the warranty?", AFTER, AFTER),
         ("What do you sell after the warranty?", AFTER, AFTER),
+        ("Do you have a warranty?", EXCLUDED, LAMPS),
+        ("What does the warranty not cover?", EXCLUDED, EXCLUDED),
     ],
 )
 def test_an_articles_opening_is_told_where_a_section_is_near_by_its_heading_alone(
     question: str, near: Passage, told: Passage
 ) -> None:
     assert answer(question, VISITOR, (near, LAMPS)).text.startswith(told.text)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"), [("有保修吗", LAMPS_ZH), ("保修吗？", LAMPS_ZH), ("哪些情况不保修", EXCLUDED_ZH)]
+)
+def test_a_chinese_question_whether_there_is_something_is_told_the_opening(
+    question: str, told: Passage
+) -> None:
+    assert answer(question, VISITOR, (EXCLUDED_ZH, LAMPS_ZH)).text == told.text
 
 
 def test_a_chinese_policy_question_prefers_the_chinese_article() -> None:

@@ -103,3 +103,18 @@ def test_by_words_alone_a_passage_answers_only_with_nearly_all_of_the_question()
 
 def test_an_empty_corpus_finds_nothing() -> None:
     assert found(corpus(), "boots", [1, 0]) == []
+
+
+def test_of_an_article_its_opening_is_one_of_two_where_it_is_as_good() -> None:
+    def given(*cosines: tuple[str, float]) -> list[str]:
+        entries = [
+            Entry("warranty", "en", "Warranty", heading, heading or "Five years.") for heading, _ in cosines
+        ]
+        vectors = np.array([[cosine, (1 - cosine**2) ** 0.5] for _, cosine in cosines], np.float32)
+        return [
+            one.text for one in Corpus(entries, vectors).passages("?", np.array([1, 0], np.float32), "en", 4)
+        ]
+
+    assert given(("Covered", 0.90), ("After it", 0.895), ("", 0.891)) == ["Covered", "Five years."]
+    assert given(("Covered", 0.90), ("After it", 0.895), ("", 0.889)) == ["Covered", "After it"]
+    assert given(("", 0.90), ("Covered", 0.895), ("", 0.891)) == ["Five years.", "Covered"]

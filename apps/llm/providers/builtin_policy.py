@@ -13,6 +13,8 @@ CHARACTERS = 420
 # So little apart the ranker's scores do not say which section of an article answers.
 _AS_GOOD_WITHIN = 0.01
 
+# Chinese characters that say only that something is asked, owned, done or there.
+_ONLY_ASKS = re.compile("[吗呢吧啊呀嘛的了有]")
 _HEADING = re.compile(r"^\s*#{1,6}\s.*$", re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])")
@@ -21,17 +23,19 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])")
 def best_passage(passages: tuple[Passage, ...], question: str, language: Language) -> Passage | None:
     """The best passage the ranker stands behind; one in the customer's language before any other.
 
-    The opening of its article goes before it where that is about as good and says more of what was asked: the ranker
-    reads headings too, and "After the warranty" does not tell how long the warranty is.
+    The opening of its article goes before it where that is about as good and says more of what was asked, or all of
+    it: the ranker reads headings too, and "After the warranty" does not tell how long the warranty is, nor what it does
+    not cover whether there is one.
     """
     answerable = [passage for passage in passages if passage.answerable]
     if not answerable:
         return None
     best = max(answerable, key=lambda passage: (language_of(passage.locale) is language, passage.score))
     opening = next((passage for passage in passages if _opens(passage, best)), best)
-    wanted = terms(question)
+    wanted = terms(_ONLY_ASKS.sub(" ", question))
     as_near = _overlap(wanted, _whole(opening)) >= _overlap(wanted, _whole(best))
-    return opening if as_near and _overlap(wanted, opening.text) > _overlap(wanted, best.text) else best
+    says_more = _overlap(wanted, opening.text) > _overlap(wanted, best.text)
+    return opening if as_near and (says_more or wanted <= terms(opening.text)) else best
 
 
 def _opens(passage: Passage, best: Passage) -> bool:
