@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from apps.engine.deadlines import within
 from apps.engine.types import Passage
 from apps.knowledge.embeddings import DIMENSIONS, MODEL, Embedder, EmbedderBusy, Vector, process_embedder
 from apps.knowledge.models import Chunk
@@ -75,7 +76,7 @@ class KnowledgeResident(Resident[Corpus]):
 
     async def _vector(self, question: str) -> Vector | None:
         try:
-            async with asyncio.timeout(EMBED_DEADLINE_S):
+            async with within(EMBED_DEADLINE_S):
                 return await self._embedder.embed_query(question)
         except EmbedderBusy:
             logger.warning("searching by words alone: the embedding model is missing or busy")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from apps.stores.ids import new_id
 from apps.stores.redis import connect
-from apps.turns.between.buffer import StreamBuffer
+from apps.turns.between.buffer import APPEND_DEADLINE_S, StreamBuffer
+from tests.support.metrics import counted_here
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -37,6 +39,27 @@ async def test_a_turn_whose_beginning_did_not_arrive_is_not_lost_to_the_turn_bef
     buffered = await buffer.read(conversation)
     assert buffered is not None
     assert (buffered.turn, buffered.fence, buffered.text) == ("second", 2, "Hello there")
+
+
+async def test_an_answer_of_redis_that_came_in_time_counts_for_a_process_that_was_busy(
+    buffer: StreamBuffer,
+) -> None:
+    conversation, loop = new_id(), asyncio.get_running_loop()
+    await buffer.begin(conversation, 1, "first", 1)
+    await buffer.append(conversation, 1, 0, "Hello", 0.0)
+    failures = counted_here("chatsvc_redis_failures_total", operation="append")
+
+    def busy() -> None:
+        until = loop.time() + 2 * APPEND_DEADLINE_S
+        while loop.time() < until:
+            pass
+
+    appending = asyncio.create_task(buffer.append(conversation, 1, 5, " there", 0.0))
+    loop.call_soon(busy)  # behind the task's first step, which has asked
+    held = await appending
+    assert held is not None
+    assert held.mine
+    assert counted_here("chatsvc_redis_failures_total", operation="append") == failures
 
 
 @pytest.mark.parametrize("ended", [False, True])

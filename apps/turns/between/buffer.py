@@ -5,12 +5,12 @@ Redis down does not stop a stream. Every call has a short deadline; the caller g
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
 
+from apps.engine.deadlines import within
 from apps.stores.redis import Breaker, Unreachable
 from apps.telemetry import instruments
 
@@ -155,7 +155,7 @@ class StreamBuffer:
 
     async def read(self, conversation: str) -> Buffered | None:
         """The live text as far as it is buffered. Raises `Unreachable` errors: an unknown is not an empty."""
-        async with asyncio.timeout(CONTROL_DEADLINE_S), self._redis.pipeline(transaction=True) as pipe:
+        async with within(CONTROL_DEADLINE_S), self._redis.pipeline(transaction=True) as pipe:
             pipe.hgetall(_state(conversation))
             pipe.get(_text(conversation))
             state, text = await pipe.execute()
@@ -216,7 +216,7 @@ class StreamBuffer:
             call.close()
             return None
         try:
-            async with asyncio.timeout(deadline_s):
+            async with within(deadline_s):
                 reply = await call
         except Unreachable:
             instruments.redis_failures.labels(operation).inc()

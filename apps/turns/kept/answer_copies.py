@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ import numpy as np
 from redis.asyncio import Redis
 
 from apps.engine.cache import TTL_S, Answer, Scope
+from apps.engine.deadlines import within
 from apps.stores.redis import Breaker, Unreachable
 from apps.telemetry import instruments
 
@@ -75,7 +75,7 @@ _LATE = object()
 async def _ask(call: Any, deadline_s: float) -> Any:
     """`_LATE` when Redis does not answer in time."""
     try:
-        async with asyncio.timeout(deadline_s):
+        async with within(deadline_s):
             return await call
     except Unreachable:
         instruments.redis_failures.labels("answers").inc()

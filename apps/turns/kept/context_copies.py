@@ -6,7 +6,6 @@ fits. Redis down, a copy lost or broken: the context is read from the log.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from apps.engine.context import Context
+from apps.engine.deadlines import within
 from apps.engine.digest.lines import Line
 from apps.engine.types import ChatMessage, Speaker
 from apps.stores.codecs import Kind, Undecodable, packed, unpacked
@@ -107,7 +107,7 @@ class ContextCopies:
     async def _ask(self, call: Any, deadline_s: float) -> Any:
         """None when Redis does not answer in time. After three such in a row turns do without it for a second."""
         try:
-            async with asyncio.timeout(deadline_s):
+            async with within(deadline_s):
                 answer = await call
         except Unreachable:
             instruments.redis_failures.labels("contexts").inc()
