@@ -15,6 +15,9 @@ from apps.customers.models import Customer
 from apps.stores.ids import new_id
 from apps.wire.protocol import Author, MessageState, OwnerKind, Status
 
+# Who owns what a person is to look after.
+WITH_PEOPLE = (OwnerKind.QUEUE.value, OwnerKind.AGENT.value)
+
 
 class Conversation(models.Model):
     """A customer's conversation with a site: who owns it, how it stands, and its one live turn."""
@@ -74,6 +77,11 @@ class Conversation(models.Model):
                 fields=["last_at"],
                 condition=Q(turn="", owner_kind="assistant", status="open"),
                 name="perhaps_unanswered",
+            ),
+            models.Index(
+                fields=["workspace", "waiting_since"],
+                condition=Q(status="open", owner_kind__in=WITH_PEOPLE),
+                name="with_people",
             ),
         ]
         constraints = [

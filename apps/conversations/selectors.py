@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet, Window
+from django.db.models import F, Q, QuerySet, Window
 from django.db.models.functions import Rank
 
-from apps.conversations.models import Conversation, Event, Message
+from apps.conversations.models import WITH_PEOPLE, Conversation, Event, Message
 from apps.conversations.projection import event_view, inbox_row_view, owner_view, summary_view
 from apps.engine.types import Speaker, Utterance
 from apps.wire.protocol import (
@@ -27,7 +27,8 @@ from apps.wire.protocol import (
 from apps.wire.server_frames import Event as ShownEvent
 from apps.wire.server_frames import Page
 
-INBOX_OPEN_ROWS = 300
+INBOX_PEOPLE_ROWS = 1_000
+INBOX_ASSISTANTS_ROWS = 300
 INBOX_RESOLVED_ROWS = 30
 SUMMARIES = 20
 AVERAGED = 500
@@ -174,11 +175,16 @@ def average_turns(before: datetime) -> float | None:
 
 
 def inbox(workspace: str) -> tuple[InboxRow, ...]:
-    """Open conversations, newest first, then the last resolved ones. Two queries."""
+    """What is with people, who waits longest first; then the assistant's, newest first; then the last resolved.
+
+    Three queries. However much the assistant has to do, nobody who waits falls off the end.
+    """
     rows = _related().filter(workspace_id=workspace, last_seq__gt=0).order_by("-last_at")
-    opened = rows.filter(status=Status.OPEN)[:INBOX_OPEN_ROWS]
+    people = rows.filter(status=Status.OPEN, owner_kind__in=WITH_PEOPLE)
+    longest = people.order_by(F("waiting_since").asc(nulls_last=True), "-last_at")[:INBOX_PEOPLE_ROWS]
+    assistants = rows.filter(status=Status.OPEN, owner_kind=OwnerKind.ASSISTANT)[:INBOX_ASSISTANTS_ROWS]
     resolved = rows.filter(status=Status.RESOLVED)[:INBOX_RESOLVED_ROWS]
-    return tuple(inbox_row_view(row) for row in [*opened, *resolved])
+    return tuple(inbox_row_view(row) for row in [*longest, *assistants, *resolved])
 
 
 def summaries(customer: str, but: str = "") -> tuple[Summary, ...]:

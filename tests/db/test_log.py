@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import pytest_asyncio
@@ -297,6 +297,36 @@ async def test_the_inbox_costs_the_same_for_one_row_and_for_twenty(world: World)
         await world.log.append(await in_database(world.says, await in_database(world.conversation), f"m{n}"))
     assert await in_database(queries) == one
     assert rows == [1, 20]
+
+
+async def test_who_waits_for_a_person_stays_in_the_inbox_however_much_the_assistant_has(world: World) -> None:
+    def fill() -> list[str]:
+        kim = world.agent("Kim")
+        now = datetime.now(UTC)
+        kinds = ["queue", "agent", *["assistant"] * (selectors.INBOX_ASSISTANTS_ROWS + 1)]
+        made = [
+            Conversation(
+                workspace=world.workspace,
+                site=world.site,
+                customer=world.customer,
+                owner_kind=kind,
+                owner_agent_id=kim if kind == "agent" else None,
+                waiting_since=now if kind == "queue" else None,
+                last_seq=1,
+            )
+            for kind in kinds
+        ]
+        Conversation.objects.bulk_create(made)
+        ids = [conversation.pk for conversation in made]
+        # Those of people are the oldest of all.
+        for n, conversation in enumerate(ids):
+            Conversation.objects.filter(pk=conversation).update(last_at=now + timedelta(seconds=n))
+        return ids
+
+    waiting, kims, oldest, *newer = await in_database(fill)
+    rows = await in_database(selectors.inbox, world.workspace.pk)
+    assert [row.conversation for row in rows] == [waiting, kims, *reversed(newer)]
+    assert oldest not in {row.conversation for row in rows}
 
 
 async def test_a_closed_log_says_so(world: World) -> None:

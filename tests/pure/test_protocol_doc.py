@@ -12,7 +12,12 @@ import msgspec
 import pytest
 from msgspec import Struct, inspect
 
-from apps.conversations.selectors import INBOX_OPEN_ROWS, INBOX_RESOLVED_ROWS, SUMMARIES
+from apps.conversations.selectors import (
+    INBOX_ASSISTANTS_ROWS,
+    INBOX_PEOPLE_ROWS,
+    INBOX_RESOLVED_ROWS,
+    SUMMARIES,
+)
 from apps.gateway.connections import LINES_A_PERSON
 from apps.gateway.heartbeat import ANSWER_S, DEFAULT_S, HIDDEN_TIMER_S, LONGEST_S, QUIET_S
 from apps.gateway.http import BODY_DEADLINE_S, HEARTBEAT_S
@@ -182,7 +187,8 @@ def test_limits_kept_elsewhere_are_told_too() -> None:
     assert (
         f"{PERSON_RATE[1]:.0f} a second after a burst of {PERSON_RATE[0]}, {rates}" in SECTIONS["Error codes"]
     )
-    assert f"({INBOX_OPEN_ROWS} at most), then the last {INBOX_RESOLVED_ROWS}" in SECTIONS["`inbox`"]
+    assert f"first ({INBOX_PEOPLE_ROWS:,} at most)" in SECTIONS["`inbox`"]
+    assert f"({INBOX_ASSISTANTS_ROWS} at most), then the last {INBOX_RESOLVED_ROWS}" in SECTIONS["`inbox`"]
     assert f"{SUMMARIES} at most" in SECTIONS["`conversations`"]
 
 
