@@ -12,9 +12,10 @@ HTTP = re.compile(r"/api/v1/(stream|poll|frames)/")
 
 
 class Line:
-    """Give `route` to a page before it goes anywhere."""
+    """Give `route` to a page before it goes anywhere. `refused` counts the sockets that it let not through."""
 
     def __init__(self, address: str) -> None:
+        self.refused = 0
         self._address = address
         self._open: list[tuple[WebSocketRoute, WebSocketRoute]] = []
         self._held: list[tuple[WebSocketRoute, str | bytes]] | None = None
@@ -54,6 +55,7 @@ class Line:
 
     def _connect(self, page: WebSocketRoute) -> None:
         if self._broken:
+            self.refused += 1
             page.close(code=GOING_AWAY)
             return
         server = page.connect_to_server()

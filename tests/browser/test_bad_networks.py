@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.customer import visiting
-from tests.browser.line import Line
+from tests.browser.line import HTTP, Line
 from tests.browser.pages import OpenPage, until
 from tests.browser.shopper import Shopper
 from tests.browser.story import Story
@@ -68,6 +68,28 @@ def test_a_laptop_that_slept_shows_what_came_meanwhile(story: Story, open_page: 
     assert visitor.answered(2) == MORE
     assert [text for _, text in visitor.said()] == [QUESTION, TALE, ANOTHER, MORE]
     assert [socket.count("welcome") for socket in visitor.sockets] == [1, 1]
+
+
+def test_when_all_is_back_that_was_gone_a_socket_is_tried_before_another_way(
+    story: Story, open_page: OpenPage
+) -> None:
+    line = Line("**/ws/customer")
+    visitor = story.shopper(open_page, before=line.route).open()
+    asked: list[str] = []
+    visitor.page.on("request", lambda request: asked.append(request.url))
+    with visitor.page.expect_event("requestfailed", lambda request: "wire/fallback" in request.url):
+        line.cut()
+        visitor.page.context.set_offline(True)
+    # Without another way a socket was dialled, in vain.
+    refused = line.refused
+    until(visitor.page, lambda: line.refused > refused, "another attempt")
+    line.mend()
+    visitor.page.context.set_offline(False)
+    visitor.connected()
+    story.tell(TALE)
+    visitor.ask(QUESTION)
+    assert visitor.answered() == TALE
+    assert not [url for url in asked if HTTP.search(url)]
 
 
 def test_a_minute_offline_while_both_sides_write(story: Story, open_page: OpenPage) -> None:

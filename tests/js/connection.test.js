@@ -104,7 +104,11 @@ test("each close code means what the protocol says", () => {
   assert.deepEqual(afterClose(CLOSE.asleep, 0, 0.5, false), { retry_ms: null, wake: true });
   assert.deepEqual(afterClose(CLOSE.slow_down, 0, 0.5, false), { retry_ms: 15_000 });
   for (const code of [1000, 1001, 1006, 1011, 1013]) assert.deepEqual(afterClose(code, 0, 0.5, false), { retry_ms: 250 });
-  assert.deepEqual(CLOSE, { restarting: 1012, protocol: 4400, login_again: 4401, never_retry: 4403, unknown_subprotocol: 4406, asleep: 4408, replaced: 4409, slow_down: 4429 });
+  assert.deepEqual(CLOSE, { better: 4000, restarting: 1012, protocol: 4400, login_again: 4401, never_retry: 4403, unknown_subprotocol: 4406, asleep: 4408, replaced: 4409, slow_down: 4429 });
+});
+
+test("a line that ends for a better one is not paused, however much failed before", () => {
+  assert.deepEqual(afterClose(CLOSE.better, 99, 0.999, false), { retry_ms: 0 });
 });
 
 test("who was told to slow down comes back after ten to twenty seconds, not with all the others", () => {

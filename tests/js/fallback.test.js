@@ -137,7 +137,7 @@ test("once a socket answers, the line ends and the next one is a socket", async 
   answer(socket);
   await turns();
   assert.equal(socket.last.readyState, 3);
-  assert.deepEqual(told, ["welcome", 1000]);
+  assert.deepEqual(told, ["welcome", 4000]);
   assert.equal(stream.last.readyState, 3);
   line();
   assert.deepEqual(counts(), [2, 1, 0]);
@@ -166,7 +166,7 @@ test("a network that came back is tried at once", async (t) => {
   await happens("online");
   answer(socket);
   await turns();
-  assert.deepEqual(told, ["welcome", 1000]);
+  assert.deepEqual(told, ["welcome", 4000]);
 });
 
 for (const heardFirst of [true, false]) {
@@ -190,7 +190,7 @@ for (const heardFirst of [true, false]) {
     answer(socket);
     await turns();
     if (!heardFirst) await hears();
-    assert.deepEqual([told.includes(1000), stream.last.readyState], [true, 3]);
+    assert.deepEqual([told.includes(4000), stream.last.readyState], [true, 3]);
     line();
     assert.deepEqual(counts(), [2, 2, 0]);
   });

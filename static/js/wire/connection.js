@@ -14,6 +14,8 @@ import { SUBPROTOCOLS, YOUNG_MS, decode as decodeShared, orderly } from "./frame
  */
 
 export const CLOSE = {
+  /** Not the server's: fallback.js has found a better way. */
+  better: 4000,
   restarting: 1012,
   protocol: 4400,
   login_again: 4401,
@@ -62,6 +64,7 @@ export function afterClose(code, attempt, chance, refreshed) {
   const ceiling = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * GROWTH ** attempt);
   if (CANNOT_RETRY.has(code)) return { retry_ms: null };
   if (code === CLOSE.login_again) return refreshed ? { retry_ms: null } : { retry_ms: 0, fresh: true };
+  if (code === CLOSE.better) return { retry_ms: 0 };
   if (code === CLOSE.asleep) return { retry_ms: null, wake: true };
   if (code === CLOSE.slow_down) return { retry_ms: SLOW_DOWN_MS + chance * Math.max(SLOW_DOWN_MS, ceiling) };
   if (code === CLOSE.restarting) return { retry_ms: chance * Math.max(RESTART_SPREAD_MS, ceiling) };
@@ -95,6 +98,8 @@ export class Connection extends EventTarget {
   /** What speaks against the way of now, since a line last proved good. */
   #failures = 0;
   #openedAt = 0;
+  /** Whether nothing got through when another way was looked for last. */
+  #cutOff = false;
   /** What is waited for: the next attempt, a welcome, or an answer. @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -183,10 +188,15 @@ export class Connection extends EventTarget {
     }
   }
 
-  /** Some browsers never ask again for a module that did not load: without a network that must not end the attempts. */
+  /**
+   * Some browsers never ask again for a module that did not load: without a network that must not end the attempts.
+   * Whatever is back after nothing got through, sockets may be back as well.
+   */
   async #way() {
     const found = await import("./fallback.js").catch(() => null);
-    return found === null ? this.#socketClass : found.fallback(this.#url, this.#socketClass, WAY);
+    const wasCutOff = this.#cutOff;
+    this.#cutOff = found === null;
+    return found === null || wasCutOff ? this.#socketClass : found.fallback(this.#url, this.#socketClass, WAY);
   }
 
   /** @param {{socket: WebSocket | null}} line @param {ClientFrame} hello */

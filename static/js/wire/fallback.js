@@ -7,8 +7,8 @@ import { addressOf } from "./http-line.js";
 import { LongPoll } from "./long-poll.js";
 
 const CLOSED = 3;
-/** "Reconnect and resume", soon. */
-const GO_BETTER = 1000;
+/** "Reconnect and resume", at once: CLOSE.better of connection.js. */
+const GO_BETTER = 4000;
 /** Whoever gives a silent line up sooner has other reasons. */
 const SILENT_MS = 4_000;
 const TRUSTED_FAILURES = 3;
