@@ -209,10 +209,9 @@ class ChatApp extends HTMLElement {
     // Few ask for it: it is not among what everybody waits for.
     const [file] = await Promise.all([import("./transcript.js").catch(() => null), this.chat.loadAll()]);
     if (file === null) return this.#needsLine(false);
-    const now = Date.now();
     const title = `${this.#config.name}: ${this.#words.say("transcript_title")}`;
-    const text = file.transcript(this.#rows(null), { title, words: this.#words, you: this.chat.name || this.#words.say("you"), now });
-    file.download(`${this.#config.name}-${new Date(now).toISOString().slice(0, 10)}.txt`, text);
+    const text = file.transcript(this.#rows(null), { title, words: this.#words, you: this.chat.name || this.#words.say("you") });
+    file.download(`${this.#config.name}-${new Date().toISOString().slice(0, 10)}.txt`, text);
   }
 
   #translate() {

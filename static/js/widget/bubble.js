@@ -4,6 +4,7 @@
 import { icon } from "../wire/icons.js";
 import { show } from "../wire/markdown.js";
 import { fill, h } from "./dom.js";
+import { fate } from "./layout.js";
 import { Painter } from "./painter.js";
 
 /** @typedef {import("./layout.js").BubbleRow} BubbleRow */
@@ -111,12 +112,8 @@ export class Bubble {
 
   /** How an answer ended, where it did not simply end. */
   #fate() {
-    const { state, cutBy } = this.#row;
-    if (state === "stopped" || state === "interrupted") return h("div", { class: "fate" }, this.#words.say(`answer_${state}`));
-    if (state === "taken_over") {
-      return h("div", { class: "fate" }, cutBy === "" ? this.#words.say("answer_taken_over") : this.#words.say("answer_taken_over_by", { name: cutBy }));
-    }
-    return null;
+    const said = fate(this.#row, this.#words);
+    return said === null ? null : h("div", { class: "fate" }, said);
   }
 
   #meta() {

@@ -62,6 +62,13 @@ export function layout(line, { assistantName, seen, now }) {
   return delivered(grouped(shown));
 }
 
+/** How an answer ended; null where it simply ended. @param {BubbleRow} row @param {import("./words.js").Words} words */
+export function fate({ state, cutBy }, words) {
+  if (state === "stopped" || state === "interrupted") return words.say(`answer_${state}`);
+  if (state === "taken_over") return cutBy === "" ? words.say("answer_taken_over") : words.say("answer_taken_over_by", { name: cutBy });
+  return null;
+}
+
 /** Messages of others after `seen`. @param {Timeline} line @param {number} seen */
 export function unreadCount(line, seen) {
   return line.items.filter((item) => isUnread(item, seen)).length;

@@ -48,6 +48,11 @@ export class Words {
     return new Intl.DateTimeFormat(this.tag, form).format(at);
   }
 
+  /** The whole date. @param {number} at */
+  date(at) {
+    return new Intl.DateTimeFormat(this.tag, { dateStyle: "full" }).format(at);
+  }
+
   /** Day and time, for what is to come. @param {number} at */
   moment(at) {
     return new Intl.DateTimeFormat(this.tag, { weekday: "long", hour: "numeric", minute: "2-digit" }).format(at);
