@@ -88,3 +88,13 @@ async def test_a_stop_that_comes_late_does_not_end_the_next_turn(buffer: StreamB
     assert held.stop is None
     await buffer.end(conversation, 2)
     assert not await buffer.tell_stop(conversation, "second", 3)
+
+
+async def test_news_of_an_earlier_owner_does_not_hide_the_newer_one(buffer: StreamBuffer) -> None:
+    conversation = new_id()
+    await buffer.begin(conversation, 1, "first", 1)
+    await buffer.tell_owner(conversation, 3)
+    await buffer.tell_owner(conversation, 2)
+    held = await buffer.append(conversation, 1, 0, "Hello", 0.0)
+    assert held is not None
+    assert held.owner_version == 3

@@ -55,6 +55,14 @@ end
 return {1, tonumber(owner), tonumber(stop), customers, watchers}
 """
 
+# KEYS: state. ARGV: version, ttl. Told by several tasks and processes, an older one may come last.
+_OWNER = """
+if tonumber(redis.call('HGET', KEYS[1], 'owner') or '0') >= tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1])
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
 # KEYS: state. ARGV: turn, painted, ttl. A turn that has just given way to another must not end that one.
 _STOP = """
 if redis.call('HGET', KEYS[1], 'turn') ~= ARGV[1] then return 0 end
@@ -107,6 +115,7 @@ class StreamBuffer:
         self._begin = redis.register_script(_BEGIN)
         self._append = redis.register_script(_APPEND)
         self._end = redis.register_script(_END)
+        self._owner = redis.register_script(_OWNER)
         self._stop = redis.register_script(_STOP)
         self._breaker = Breaker()
 
@@ -171,7 +180,8 @@ class StreamBuffer:
 
     async def tell_owner(self, conversation: str, version: int) -> None:
         """Lets the process that streams notice a takeover at its next flush."""
-        await self._call("owner", self._set(_state(conversation), "owner", str(version), BUFFER_TTL_S))
+        told = self._owner(keys=[_state(conversation)], args=[version, BUFFER_TTL_S])
+        await self._call("owner", told)
 
     async def tell_stop(self, conversation: str, turn: str, painted: int) -> bool:
         """Whether the turn is live, and the stop was stored for the process that streams it."""
