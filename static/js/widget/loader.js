@@ -32,13 +32,17 @@
       font: 600 12px/20px system-ui, sans-serif; text-align: center; box-shadow: 0 0 0 2px #fff;
     }
     .badge:empty { display: none }
+    /* Three dots, where the chat does not soon stand before them. */
     iframe {
       position: fixed; inset-block-end: 92px; inset-inline-end: 20px; z-index: 2147483000; inline-size: 400px;
-      block-size: min(640px, 100dvh - 112px); border: 0; border-radius: 12px; background: Canvas; color-scheme: light dark;
+      block-size: min(640px, 100dvh - 112px); border: 0; border-radius: 12px; color-scheme: light dark;
+      --dot: radial-gradient(circle, GrayText 3px, #0000 4px) no-repeat;
+      background: var(--dot) calc(50% - 14px) / 8px 8px, var(--dot) 50% / 8px 8px, var(--dot) calc(50% + 14px) / 8px 8px, Canvas;
       box-shadow: 0 0 0 1px rgb(16 20 30 / 8%), 0 4px 12px rgb(16 20 30 / 10%), 0 16px 48px rgb(16 20 30 / 18%);
-      transform-origin: 100% 100%;
+      transform-origin: 100% 100%; animation: wait 1ms 300ms backwards;
     }
-    iframe.shown { animation: enter 180ms cubic-bezier(.2, 0, 0, 1) }
+    iframe.shown { animation: enter 180ms cubic-bezier(.2, 0, 0, 1), wait 1ms 300ms backwards }
+    @keyframes wait { from { background-size: 0 0 } }
     iframe[hidden] { display: none }
     @keyframes enter { from { opacity: 0; transform: translateY(12px) scale(.98) } }
     @media (prefers-color-scheme: dark) {
