@@ -166,6 +166,12 @@ test("what is on screen is read, and stays read after a reload", () => {
   assert.equal(reloaded.a.read, 9);
 });
 
+test("who has waited longest is unread for as long as nobody looks, among all that an inbox holds", () => {
+  const others = Array.from({ length: 1_329 }, (_, n) => row(`b${n}`, { at: n + 2 }));
+  const inbox = inboxOf(row("a", { owner: QUEUE, at: 1 }), ...others);
+  assert.equal(unreadOf(countUnread({}, inbox, null), "a"), 1);
+});
+
 test("what another tab has read is read, but for what has come since", () => {
   let inbox = inboxOf(row("a", { owner: QUEUE, seq: 1, at: 1 }), row("b", { owner: MINE, seq: 1, at: 1 }));
   const here = countUnread({}, inbox, null);

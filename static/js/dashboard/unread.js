@@ -8,7 +8,8 @@ import { isMine, isQueued } from "./inbox.js";
 /** @typedef {{ seq: number, at: number, count: number, read: number|null }} Seen the row as last counted; read up to */
 /** @typedef {Readonly<Record<string, Seen>>} Unread by conversation */
 
-const KEPT = 500;
+/** More than an inbox holds when it comes. */
+const KEPT = 1_500;
 
 /**
  * Counts what is new. Only conversations that need a human count: the agent's own and the queue.
