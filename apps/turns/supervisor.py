@@ -137,11 +137,16 @@ class Supervisor:
         """Ends the live turn, wherever it runs; false when it has ended already or cannot be reached."""
         stop = StopPressed(conversation, turn, painted)
         if self._stop_here(stop):
+            self._runtime.spawn(self._keep(stop), "keep stop")
             return True
         told = await self._runtime.buffer.tell_stop(conversation, turn, painted)
         if told:
             self._runtime.switchboard.announce(stop)
         return told
+
+    async def _keep(self, stop: StopPressed) -> None:
+        """For whoever adopts the turn, should the database not take its end from here."""
+        await self._runtime.buffer.tell_stop(stop.conversation, stop.turn, stop.painted)
 
     def painted(self, conversation: str, handle: int, ms: float) -> None:
         """A client shows the first text of a turn, which may run elsewhere. Touches nothing but what is measured."""

@@ -405,8 +405,16 @@ def agent_of(world: World) -> str:
     return str(agent.pk)
 
 
+@pytest.mark.parametrize(
+    ("parts", "rows"),
+    [
+        ([], ["First?", "To the first.", "Second?", "At last."]),
+        # A later part of an earlier answer stands below what was asked during its first.
+        (["To the"], ["First?", "To the", "Second?", "To the first.", "At last."]),
+    ],
+)
 async def test_a_question_that_no_process_has_taken_up_is_answered(
-    owned: Owned, plain_upstream: Upstream
+    owned: Owned, plain_upstream: Upstream, parts: list[str], rows: list[str]
 ) -> None:
     world = await in_database(make_world, model=plain_upstream)
     plain_upstream.always(Plan(script=Text("At last.")))
@@ -415,28 +423,11 @@ async def test_a_question_that_no_process_has_taken_up_is_answered(
     gone = Gone(line)
     await gone.hears("First?")
     await gone.hears("Second?")
+    for part in parts:
+        await gone.breaks_off(part)
     await gone.answers("To the first.")
     await line.expect("turn.ended", end="finished")
-    assert [row[2] for row in await kept(line.conversation)] == [
-        "First?", "To the first.", "Second?", "At last."
-    ]  # fmt: skip
-
-
-async def test_a_question_above_a_later_part_of_an_earlier_answer_is_answered(
-    owned: Owned, plain_upstream: Upstream
-) -> None:
-    world = await in_database(make_world, model=plain_upstream)
-    plain_upstream.always(Plan(script=Text("At last.")))
-    line = await opened(await owned(), world)
-    gone = Gone(line)
-    await gone.hears("First?")
-    await gone.hears("Second?")
-    await gone.breaks_off("To the")
-    await gone.answers("To the first.")
-    await line.expect("turn.ended", end="finished")
-    assert [row[2] for row in await kept(line.conversation)] == [
-        "First?", "To the", "Second?", "To the first.", "At last."
-    ]  # fmt: skip
+    assert [row[2] for row in await kept(line.conversation)] == rows
 
 
 class Gone:
@@ -519,6 +510,29 @@ async def test_a_stop_that_its_process_did_not_live_to_hear_is_kept_and_told(
     assert await kept(line.conversation) == [("customer", "complete", "Hello?"), *answers]
     assert (await in_database(Conversation.objects.get, pk=line.conversation)).turn == ""
     assert [seen for seen in plain_upstream.requests() if seen.method == "POST"] == []
+
+
+async def test_a_stop_whose_end_the_database_did_not_take_is_kept_and_nothing_is_answered_again(
+    owned: Owned, plain_upstream: Upstream, refused_adoption: asyncio.Event
+) -> None:
+    world = await in_database(make_world, model=plain_upstream)
+    plain_upstream.always(Plan(script=Text(LONG), faults=(Fault(action=Action.STALL, after_tokens=3),)))
+    office = await owned(store_s=0.2)
+    line = await opened(office, world)
+    await line.say("Hello?")
+    await line.expect("delta")
+    started = await line.expect("turn.started")
+    async with no_message_taken():
+        assert await office.supervisor.stop(line.conversation, started["turn"], 2)
+        async with asyncio.timeout(DEADLINE_S):
+            await refused_adoption.wait()
+    await line.expect("event", kind="message", seq=3)
+    assert await kept(line.conversation) == [
+        ("customer", "complete", "Hello?"),
+        ("assistant", "stopped", LONG[:2]),
+    ]
+    assert (await in_database(Conversation.objects.get, pk=line.conversation)).turn == ""
+    assert len([seen for seen in plain_upstream.requests() if seen.method == "POST"]) == 1
 
 
 async def test_what_is_asked_while_an_answer_breaks_off_is_answered_as_a_question_of_its_own(
