@@ -110,6 +110,7 @@ def run(*, local_model: bool) -> None:
             )
             raise
         finally:
+            _at_signals(ENDING, signal.SIG_IGN)  # whatever has ended it: `stop` is not to be broken off
             _at_signals(ENDING[1:], lambda *_: supervisor.hurry())
             supervisor.stop()
             _at_signals(ENDING, signal.SIG_IGN)
