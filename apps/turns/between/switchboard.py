@@ -102,8 +102,7 @@ class Switchboard:
         if self._wanted[group]:
             return
         del self._wanted[group]
-        if self._channel:
-            await self._unsubscribe(group)
+        await self._unsubscribe(group)
 
     def listening(self, audience: Audience) -> list[str]:
         """The keys that sockets of this process listen to."""
@@ -264,7 +263,7 @@ class Switchboard:
         await self._discard(PROCESSES)
         if await self._joined(PROCESSES, PROBE_DEADLINE_S):
             return Hearing.HEARS
-        if not await self._may_publish():
+        if not self._channel or not await self._may_publish():
             return Hearing.CUT_OFF
         await self._give_up()
         return Hearing.DEAF
@@ -313,8 +312,6 @@ class Switchboard:
             await self._subscribe(group)
 
     async def _subscribe(self, group: str) -> None:
-        if not self._channel:
-            return  # Redis has not answered since the start: healing subscribes later
         if await self._joined(group, CONFIRM_DEADLINE_S):
             self._subscribed.add(group)
         if group not in self._wanted:
@@ -322,6 +319,8 @@ class Switchboard:
 
     async def _joined(self, group: str, deadline_s: float) -> bool:
         """The layer returns before Redis has subscribed; hearing ourselves proves it."""
+        if not self._channel:
+            return False  # left, or not yet opened: healing subscribes later
         nonce = new_id()
         confirmed = self._confirmations[nonce] = asyncio.Event()
         try:
@@ -343,6 +342,8 @@ class Switchboard:
         await self._discard(group)
 
     async def _discard(self, group: str) -> None:
+        if not self._channel:
+            return
         try:
             async with asyncio.timeout(PUBLISH_DEADLINE_S):
                 await self._layer.group_discard(group, self._channel)
