@@ -38,17 +38,39 @@ ASK_INTERVAL_S = 0.6
 class Crowd:
     """Seconds. `refused` and `given_up` count attempts."""
 
+    killed: float = 0.0  # monotonic
     back: list[float] = field(default_factory=list)  # since the kill
     refused: int = 0
     given_up: int = 0
     asked: list[float] = field(default_factory=list)  # until the one who was there had an answer
+
+    async def comes_back(
+        self, lines: AsyncExitStack, web: Web, hello: Frame, lost: Client, rng: random.Random
+    ) -> None:
+        """One of them, whose line is about to be lost."""
+        await lost.socket.wait_closed()
+        ceiling_s = BACK_OFF_S
+        while True:
+            await asyncio.sleep(rng.random() * ceiling_s)
+            ceiling_s = min(LONGEST_BACK_OFF_S, ceiling_s * BACK_OFF_GROWS)
+            try:
+                async with asyncio.timeout(ANSWER_S):
+                    line = await lines.enter_async_context(connected(f"{web.ws}/ws/customer"))
+                    answer = await _hello(line, hello)
+            except (AssertionError, ConnectionClosed, InvalidHandshake, OSError):
+                self.given_up += 1
+                continue
+            if answer["type"] == "welcome":
+                self.back.append(time.monotonic() - self.killed)
+                return
+            self.refused += 1
 
 
 async def came_back(stack: Stack, tokens: Sequence[str]) -> Crowd:
     """All but the last, who is at the second process already."""
     first, second = stack.webs
     *many, one = tokens
-    crowd, rng, room = Crowd(), random.Random(3), asyncio.Semaphore(COMING_AT_ONCE)
+    crowd, room = Crowd(), asyncio.Semaphore(COMING_AT_ONCE)
     async with AsyncExitStack() as lines:
 
         async def come(token: str) -> tuple[Client, Frame]:
@@ -61,10 +83,11 @@ async def came_back(stack: Stack, tokens: Sequence[str]) -> Crowd:
         await asyncio.sleep(2 * ASK_INTERVAL_S)
         crowd.asked.clear()
         first.process.kill()
-        killed = time.monotonic()
+        crowd.killed = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            for token, (line, welcome) in zip(many, there, strict=True):
-                group.create_task(_comes_back(lines, line, second, token, welcome, rng, killed, crowd))
+            for number, (token, (line, welcome)) in enumerate(zip(many, there, strict=True)):
+                rng = random.Random(number)
+                group.create_task(crowd.comes_back(lines, second, _resuming(token, welcome), line, rng))
         asking.cancel()
     return crowd
 
@@ -74,35 +97,10 @@ async def _hello(line: Client, hello: Frame) -> Frame:
     return await line.expect_one_of("welcome", "refused", deadline_s=ANSWER_S)
 
 
-async def _comes_back(
-    lines: AsyncExitStack,
-    lost: Client,
-    web: Web,
-    token: str,
-    welcome: Frame,
-    rng: random.Random,
-    killed: float,
-    crowd: Crowd,
-) -> None:
-    await lost.socket.wait_closed()
+def _resuming(token: str, welcome: Frame) -> Frame:
     page = welcome["page"]
-    hello = {"type": "hello", "token": token, "conversation": welcome["conversation"]}
-    hello |= {"epoch": page["epoch"], "seq": page["upto"]}
-    ceiling_s = BACK_OFF_S
-    while True:
-        await asyncio.sleep(rng.random() * ceiling_s)
-        ceiling_s = min(LONGEST_BACK_OFF_S, ceiling_s * BACK_OFF_GROWS)
-        try:
-            async with asyncio.timeout(ANSWER_S):
-                line = await lines.enter_async_context(connected(f"{web.ws}/ws/customer"))
-                answer = await _hello(line, hello)
-        except (AssertionError, ConnectionClosed, InvalidHandshake, OSError):
-            crowd.given_up += 1
-            continue
-        if answer["type"] == "welcome":
-            crowd.back.append(time.monotonic() - killed)
-            return
-        crowd.refused += 1
+    held = {"conversation": welcome["conversation"], "epoch": page["epoch"], "seq": page["upto"]}
+    return {"type": "hello", "token": token, **held}
 
 
 async def _asks(web: Web, token: str, crowd: Crowd) -> None:
