@@ -3,7 +3,7 @@
 
 import { turns } from "./socket.js";
 
-/** @typedef {{locks: any, Channel: any, frozen: boolean, end: () => void, inbox: (() => void)[]}} Page */
+/** @typedef {{locks: any, Channel: any, frozen: boolean, end: () => void, inbox: (() => void)[], runs: (act: () => unknown) => void}} Page */
 /** @typedef {{page: Page, name: string, run: (lock: object | null) => Promise<unknown>, done: (value: unknown) => void, fail: (error: unknown) => void}} Request */
 
 export function browser() {
@@ -30,7 +30,7 @@ export function browser() {
     if (index >= 0 && !held.has(name)) grant(waiting.splice(index, 1)[0]);
   };
   /** @param {Page} page @param {() => void} act */
-  const reach = (page, act) => queueMicrotask(() => (page.frozen ? page.inbox.push(act) : act()));
+  const reach = (page, act) => queueMicrotask(() => (page.frozen ? page.inbox.push(act) : page.runs(act)));
 
   /** @returns {Page} */
   const page = () => {
@@ -38,6 +38,8 @@ export function browser() {
     const self = {
       frozen: false,
       inbox: [],
+      /** How its scripts run; a test may tell them from those of other pages. */
+      runs: (act) => void act(),
       locks: {
         request: (/** @type {string} */ name, /** @type {any} */ { ifAvailable, steal, signal }, /** @type {any} */ run) => new Promise((done, fail) => {
           const request = { page: self, name, run: async (/** @type {any} */ lock) => run(lock), done, fail };
@@ -100,7 +102,7 @@ export function browser() {
     /** @param {Page} one */
     thaw: async (one) => {
       one.frozen = false;
-      for (const act of one.inbox.splice(0)) act();
+      for (const act of one.inbox.splice(0)) one.runs(act);
       await turns();
     },
   };
